@@ -35,7 +35,7 @@ impl Admin {
 
     /// Sends `GET` for a path such as `/api/status`; `None` without a response of status 200.
     pub fn show(&self, path: &str) -> Option<Value> {
-        serde_json::from_str(&self.ask("GET", path)?).ok()
+        serde_json::from_str(&self.request("GET", path)?).ok()
     }
 
     /// Sends `GET` for a path of the API that must respond.
@@ -53,12 +53,12 @@ impl Admin {
     /// If the command is refused or gets no response.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn command(&self, path: &str) {
-        self.ask("POST", path).expect("the command is accepted");
+        self.request("POST", path).expect("the command is accepted");
     }
 
     /// The metrics without comment lines; empty while nothing listens.
     pub fn metrics(&self) -> Vec<Sample> {
-        let page = self.ask("GET", "/metrics").unwrap_or_default();
+        let page = self.request("GET", "/metrics").unwrap_or_default();
         let lines = page.lines().filter(|line| !line.starts_with('#'));
         let samples = lines.filter_map(|line| {
             let (name, value) = line.rsplit_once(' ')?;
@@ -88,7 +88,7 @@ impl Admin {
         Some(answer)
     }
 
-    fn ask(&self, method: &str, path: &str) -> Option<String> {
+    fn request(&self, method: &str, path: &str) -> Option<String> {
         let answer = self.raw(method, path)?;
         let (head, body) = answer.split_once("\r\n\r\n")?;
         head.starts_with("HTTP/1.1 200").then(|| body.to_owned())

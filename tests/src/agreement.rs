@@ -36,10 +36,10 @@ pub fn differences(own: &Value, account: &Value) -> Vec<String> {
     let differing = keys
         .into_iter()
         .filter(|key| !agree(ours.get(*key), venues.get(*key)));
-    let said = |fact: Option<&String>| fact.map_or("nothing", String::as_str).to_owned();
+    let printed = |fact: Option<&String>| fact.map_or("nothing", String::as_str).to_owned();
     differing
         .map(|key| {
-            let (ours, venues) = (said(ours.get(key)), said(venues.get(key)));
+            let (ours, venues) = (printed(ours.get(key)), printed(venues.get(key)));
             format!("{key}: {ours} here, {venues} at the venue")
         })
         .collect()

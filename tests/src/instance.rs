@@ -174,12 +174,12 @@ impl Instance {
 
     /// Runs `windvane VERB --json` for this instance.
     pub fn verb(&self, verb: &str) -> Output {
-        self.say(&[verb])
+        self.run_verb(&[verb])
     }
 
     /// Runs a verb with arguments.
-    pub fn say(&self, arguments: &[&str]) -> Output {
-        say_in(&self.data, &self.config, arguments)
+    pub fn run_verb(&self, arguments: &[&str]) -> Output {
+        run_verb_in(&self.data, &self.config, arguments)
     }
 
     /// Runs a verb with arguments that must succeed, and returns its output.
@@ -188,7 +188,7 @@ impl Instance {
     /// If it fails; the message has its output and the log of the instance.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn done(&self, arguments: &[&str]) -> Value {
-        let output = self.say(arguments);
+        let output = self.run_verb(arguments);
         assert!(
             output.status.success(),
             "{arguments:?}: {output:?}\n{}",
@@ -302,11 +302,11 @@ impl Drop for Instance {
 /// # Panics
 /// If it cannot be started.
 pub fn verb_in(data: &Path, verb: &str) -> Output {
-    say_in(data, Path::new(CONFIG), &[verb])
+    run_verb_in(data, Path::new(CONFIG), &[verb])
 }
 
 #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
-fn say_in(data: &Path, config: &Path, arguments: &[&str]) -> Output {
+fn run_verb_in(data: &Path, config: &Path, arguments: &[&str]) -> Output {
     Command::new(binary::path())
         .current_dir(binary::root())
         .args(arguments)

@@ -21,9 +21,9 @@ pub fn built(strategy: &str) -> PathBuf {
         return file.clone();
     }
     let folder = format!("strategies/{strategy}");
-    let said = binary::succeed(["build", "--json", folder.as_str()]);
-    let said: Value = serde_json::from_str(&said).expect("the build prints JSON");
-    let file = PathBuf::from(said["path"].as_str().expect("the output names the file"));
+    let printed = binary::succeed(["build", "--json", folder.as_str()]);
+    let printed: Value = serde_json::from_str(&printed).expect("the build prints JSON");
+    let file = PathBuf::from(printed["path"].as_str().expect("the output names the file"));
     let file = binary::root().join(file);
     built.push((strategy.to_owned(), file.clone()));
     file

@@ -127,7 +127,7 @@ fn reaches(event: &Evidence, fill: &Fill) -> bool {
     let any = |levels: &[Level]| levels.iter().any(|(price, qty)| *qty > 0 && good(*price));
     match event {
         Evidence::Trade((price, _)) => good(*price),
-        Evidence::Top(_, ask) if fill.buy => any(&[*ask]),
+        Evidence::Top(_, request) if fill.buy => any(&[*request]),
         Evidence::Top(bid, _) => any(&[*bid]),
         Evidence::Depth(_, asks) if fill.buy => any(asks),
         Evidence::Depth(bids, _) => any(bids),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fill_that_nothing_reaches_is_found() {
+    fn a_fill_outside_the_market_is_found() {
         let needs = "a maker fill needs an event that reaches its price";
         for fill in [
             fill(4, true, 100, 1),

@@ -137,7 +137,7 @@ impl Venue {
     /// # Panics
     /// If the venue refuses the request.
     pub fn control(&self, path: &str, body: &Value) {
-        self.ask_control("POST", path, &body.to_string());
+        self.control_request("POST", path, &body.to_string());
     }
 
     /// Sends a DELETE request to the control port.
@@ -145,7 +145,7 @@ impl Venue {
     /// # Panics
     /// If the venue refuses the request.
     pub fn control_delete(&self, path: &str) {
-        self.ask_control("DELETE", path, "");
+        self.control_request("DELETE", path, "");
     }
 
     /// The venue's full state of its first account.
@@ -181,7 +181,7 @@ impl Venue {
 
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     fn get_control(&self, path: &str) -> Value {
-        let answer = self.ask_control("GET", path, "");
+        let answer = self.control_request("GET", path, "");
         let (_, body) = answer
             .split_once("\r\n\r\n")
             .expect("the response has a body");
@@ -189,7 +189,7 @@ impl Venue {
     }
 
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
-    fn ask_control(&self, method: &str, path: &str, body: &str) -> String {
+    fn control_request(&self, method: &str, path: &str, body: &str) -> String {
         let address = self.line["control"]
             .as_str()
             .expect("the line has the control address");

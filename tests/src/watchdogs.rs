@@ -38,7 +38,7 @@ pub fn kill(pid: &str) {
 ///
 /// # Panics
 /// If one still runs after the longest wait.
-pub fn until_gone(data: &Path) {
+pub fn wait_until_ended(data: &Path) {
     let begin = Instant::now();
     while let left = of(data)
         && !left.is_empty()

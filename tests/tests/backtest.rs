@@ -41,7 +41,7 @@ impl Bench {
     fn session(&self, surface: &str, minutes: u32) -> PathBuf {
         let file = self.folder.path().join(format!("{surface}.gz"));
         let minutes = minutes.to_string();
-        let words = [
+        let arguments = [
             "data",
             "generate",
             "--surface",
@@ -50,7 +50,7 @@ impl Bench {
             &minutes,
             "--out",
         ];
-        succeed(words.iter().map(Path::new).chain([file.as_path()]));
+        succeed(arguments.iter().map(Path::new).chain([file.as_path()]));
         file
     }
 
@@ -150,7 +150,7 @@ fn a_futures_market_maker_reconciles() {
 }
 
 #[test]
-fn a_spot_market_maker_reconciles_with_and_without_a_start_holding() {
+fn a_spot_maker_reconciles_with_and_without_start_holdings() {
     let mut bench = Bench::new();
     let data = bench.session("spot", 10);
     let run = bench.run("backtest-spot.toml", &data, &[AT_TOUCH]);

@@ -29,13 +29,13 @@ fn check(venue: &Venue, data: &Path, set: &[&str]) -> (Output, Value) {
         command.args(["--set", set]);
     }
     let output = command.output().unwrap();
-    let said = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    (output, said)
+    let printed = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    (output, printed)
 }
 
 /// Lines of an area whose verdict is not `ok`.
-fn complaints<'a>(said: &'a Value, area: &str) -> Vec<&'a str> {
-    let lines = said["lines"].as_array().unwrap().iter();
+fn complaints<'a>(printed: &'a Value, area: &str) -> Vec<&'a str> {
+    let lines = printed["lines"].as_array().unwrap().iter();
     let of_area = lines.filter(|line| line["area"] == area && line["verdict"] != "ok");
     of_area
         .map(|line| line["found"].as_str().unwrap())
@@ -46,10 +46,10 @@ fn complaints<'a>(said: &'a Value, area: &str) -> Vec<&'a str> {
 fn a_correct_configuration_passes_and_changes_nothing() {
     let venue = Venue::start(&["--seed", "31"]);
     let data = venue.folder().join("data");
-    let (output, said) = check(&venue, &data, &[]);
-    assert_eq!(output.status.code(), Some(0), "{said:#} {output:?}");
-    assert_eq!(said["go"], json!(true));
-    let areas: Vec<_> = said["lines"]
+    let (output, printed) = check(&venue, &data, &[]);
+    assert_eq!(output.status.code(), Some(0), "{printed:#} {output:?}");
+    assert_eq!(printed["go"], json!(true));
+    let areas: Vec<_> = printed["lines"]
         .as_array()
         .unwrap()
         .iter()
@@ -80,7 +80,7 @@ fn a_correct_configuration_passes_and_changes_nothing() {
             "{area} is missing: {areas:?}"
         );
     }
-    let heartbeats = said["plan"][0]["uses"].as_array().unwrap().iter();
+    let heartbeats = printed["plan"][0]["uses"].as_array().unwrap().iter();
     let heartbeats: Vec<_> = heartbeats
         .filter(|one| one["what"] == "heartbeats")
         .collect();
@@ -105,17 +105,17 @@ fn a_correct_configuration_passes_and_changes_nothing() {
 fn problems_are_named_and_bad_configurations_exit_with_2() {
     let venue = Venue::start(&["--seed", "32"]);
     let data = venue.folder().join("data");
-    let (output, said) = check(&venue, &data, &["account.position_mode=hedge"]);
-    assert_eq!(output.status.code(), Some(1), "{said:#}");
+    let (output, printed) = check(&venue, &data, &["account.position_mode=hedge"]);
+    assert_eq!(output.status.code(), Some(1), "{printed:#}");
     assert!(
-        complaints(&said, "modes")[0].contains("the account's mode is one-way"),
-        "{said:#}"
+        complaints(&printed, "modes")[0].contains("the account's mode is one-way"),
+        "{printed:#}"
     );
 
     let many = ["heartbeat.interval_ms=200"];
-    let (output, said) = check(&venue, &data, &many);
-    assert_eq!(output.status.code(), Some(2), "{said:#}");
-    let refused = complaints(&said, "weights").join("");
+    let (output, printed) = check(&venue, &data, &many);
+    assert_eq!(output.status.code(), Some(2), "{printed:#}");
+    let refused = complaints(&printed, "weights").join("");
     assert!(refused.contains("heartbeats 3000"), "{refused}");
     assert!(refused.contains("at most 0 symbols fit"), "{refused}");
     let run = Command::new(binary::path())
@@ -137,22 +137,22 @@ fn problems_are_named_and_bad_configurations_exit_with_2() {
     assert_eq!(run.status.code(), Some(2), "{sentence}");
     assert!(sentence.contains("at most 0 symbols fit"), "{sentence}");
 
-    let (output, said) = check(
+    let (output, printed) = check(
         &venue,
         &data,
         &["strategy.0.instruments=[\"futures:NOUSDT\"]"],
     );
-    assert_eq!(output.status.code(), Some(2), "{said:#}");
+    assert_eq!(output.status.code(), Some(2), "{printed:#}");
     assert!(
-        complaints(&said, "instruments")[0].contains("futures:NOUSDT"),
-        "{said:#}"
+        complaints(&printed, "instruments")[0].contains("futures:NOUSDT"),
+        "{printed:#}"
     );
 
-    let (output, said) = check(&venue, &data, &["strategy.0.params.qty=none"]);
-    assert_eq!(output.status.code(), Some(2), "{said:#}");
+    let (output, printed) = check(&venue, &data, &["strategy.0.params.qty=none"]);
+    assert_eq!(output.status.code(), Some(2), "{printed:#}");
     assert!(
-        complaints(&said, "strategy")[0].starts_with("maker refuses"),
-        "{said:#}"
+        complaints(&printed, "strategy")[0].starts_with("maker refuses"),
+        "{printed:#}"
     );
 }
 
@@ -176,9 +176,9 @@ fn run_and_check_refuse_an_invalid_configuration() {
                 .arg(format!("run.data_dir={}", data.display()))
                 .output()
                 .unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(2), "{verb}: {said}");
-            assert!(said.contains(rule), "{verb}: {said}");
+            let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{verb}: {printed}");
+            assert!(printed.contains(rule), "{verb}: {printed}");
         }
     }
     assert!(!data.exists(), "a data folder was created");
@@ -189,25 +189,25 @@ fn an_admin_server_that_cannot_start_is_a_no_go() {
     let venue = Venue::start(&["--seed", "35"]);
     let data = venue.folder().join("data");
     let (output, _) = check(&venue, &data, &["admin.listen=0.0.0.0:9999"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("must be a loopback address"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("must be a loopback address"), "{printed}");
 
     let nowhere = venue.folder().join("nowhere");
     let token = format!(
         "admin.token={{ file = {:?} }}",
         nowhere.display().to_string()
     );
-    let (output, said) = check(&venue, &data, &[&token]);
+    let (output, printed) = check(&venue, &data, &[&token]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let complaint = complaints(&said, "admin")[0];
+    let complaint = complaints(&printed, "admin")[0];
     assert!(complaint.contains("cannot read secret file"), "{complaint}");
 
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let listen = format!("admin.listen={}", taken.local_addr().unwrap());
-    let (output, said) = check(&venue, &data, &[&listen]);
-    assert_eq!(output.status.code(), Some(1), "{said:#}");
-    let complaint = complaints(&said, "admin")[0];
+    let received = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = format!("admin.listen={}", received.local_addr().unwrap());
+    let (output, printed) = check(&venue, &data, &[&listen]);
+    assert_eq!(output.status.code(), Some(1), "{printed:#}");
+    let complaint = complaints(&printed, "admin")[0];
     assert!(complaint.contains("in use"), "{complaint}");
 }
 
@@ -232,9 +232,9 @@ fn a_disk_without_room_is_a_no_go() {
             .arg(format!("run.data_dir={}", data.display()))
             .output()
             .unwrap();
-        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(said["go"], json!(false), "{said:#}");
-        let complaint = complaints(&said, "data")[0];
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(printed["go"], json!(false), "{printed:#}");
+        let complaint = complaints(&printed, "data")[0];
         assert!(complaint.contains("too large"), "{complaint}");
     }
 }
@@ -258,9 +258,12 @@ fn wrong_keys_are_reported_as_the_problem() {
         .env("WINDVANE_API_SECRET", "0".repeat(64))
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("no-go: ") && said.contains("-1022"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(
+        printed.contains("no-go: ") && printed.contains("-1022"),
+        "{printed}"
+    );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         text.contains("correct account.api_secret") && !text.contains("try the check again"),
@@ -293,20 +296,20 @@ fn only_paper_mode_works_without_keys() {
             .env_remove("WINDVANE_API_SECRET");
         command.envs(key.map(|key| ("WINDVANE_API_KEY", key)));
         let output = command.output().unwrap();
-        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-        (output.status.code(), said)
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code(), printed)
     };
     for (key, why) in [(None, "is not set"), (Some(" "), "is empty")] {
-        let (code, said) = run("run.mode=live", key);
-        assert_eq!(code, Some(2), "{said:#}");
-        let complaint = complaints(&said, "keys")[0];
+        let (code, printed) = run("run.mode=live", key);
+        assert_eq!(code, Some(2), "{printed:#}");
+        let complaint = complaints(&printed, "keys")[0];
         assert!(
             complaint.contains(&format!("WINDVANE_API_KEY {why}")),
             "{complaint}"
         );
     }
-    let (code, said) = run("run.mode=paper", None);
-    assert_eq!(code, Some(0), "{said:#}");
+    let (code, printed) = run("run.mode=paper", None);
+    assert_eq!(code, Some(0), "{printed:#}");
 }
 
 #[test]
@@ -325,15 +328,15 @@ fn a_folder_in_use_fails_and_foreign_orders_are_warnings() {
     let mut order: Vec<String> = order.map(str::to_owned).to_vec();
     order.push("price=30000".to_owned());
     venue.answer("v1", "futures.new_order", &order);
-    let (output, said) = check(&venue, &data, &[]);
-    assert_eq!(output.status.code(), Some(1), "{said:#}");
+    let (output, printed) = check(&venue, &data, &[]);
+    assert_eq!(output.status.code(), Some(1), "{printed:#}");
     assert!(
-        complaints(&said, "data")[0].contains("another instance, pid "),
-        "{said:#}"
+        complaints(&printed, "data")[0].contains("another instance, pid "),
+        "{printed:#}"
     );
     assert!(
-        complaints(&said, "orders")[0].contains("1 of others"),
-        "{said:#}"
+        complaints(&printed, "orders")[0].contains("1 of others"),
+        "{printed:#}"
     );
     // The running instance must not be disturbed.
     assert_eq!(instance.answer("status")["state"], "ready");

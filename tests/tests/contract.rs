@@ -65,20 +65,20 @@ fn journals_of_0_1_replay_with_their_own_modules() {
             fixture.unpack(run, folder.path());
             let data = folder.path().to_str().unwrap();
             let output = binary::run(["replay", data, "--verify", "--json"]);
-            let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-            let name = format!("{} {run}: {said:#}", fixture.name());
-            assert_eq!(rows(&said["modules"]).count(), 3, "{name}");
-            for role in rows(&said["modules"]) {
+            let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let name = format!("{} {run}: {printed:#}", fixture.name());
+            assert_eq!(rows(&printed["modules"]).count(), 3, "{name}");
+            for role in rows(&printed["modules"]) {
                 assert_eq!(role["answers"], "module", "{name}");
                 assert_eq!(role["altered"], json!(false), "{name}");
             }
             if number >= EQUAL_SINCE {
                 // Under other engine rules the replay only counts differences; the count must be
                 // zero.
-                let count = &said["engine_rules"]["other"]["count"];
+                let count = &printed["engine_rules"]["other"]["count"];
                 assert!(count.is_null() || *count == json!(0), "{name}");
-                assert_eq!(said["difference"], Value::Null, "{name}");
-                answered += said["module_answers"].as_u64().unwrap();
+                assert_eq!(printed["difference"], Value::Null, "{name}");
+                answered += printed["module_answers"].as_u64().unwrap();
             }
         }
     }
@@ -91,8 +91,8 @@ fn a_backtest_refuses_a_module_of_0_1() {
     let fixture = old();
     fixture.unpack("live", folder.path());
     let session = folder.path().join("session.gz");
-    let words = ["data", "generate", "--minutes", "1", "--out"];
-    succeed(words.iter().map(Path::new).chain([session.as_path()]));
+    let arguments = ["data", "generate", "--minutes", "1", "--out"];
+    succeed(arguments.iter().map(Path::new).chain([session.as_path()]));
     let module = module(folder.path());
     let config = format!(
         "[[instrument]]\nname = \"futures:BTCUSDT\"\ntick = \"0.10\"\nstep = \"0.001\"\n\

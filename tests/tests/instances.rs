@@ -108,8 +108,8 @@ fn check_with(venue: &Venue, data: &Path, config: &str) -> (Option<i32>, String)
         "--set",
         &setting,
     ]);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    (output.status.code(), said)
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), printed)
 }
 
 #[test]
@@ -121,17 +121,17 @@ fn a_second_instance_exits_with_2_and_the_first_trades_on() {
     let quotes = |orders: &Value| rows(orders).any(|order| order["strategy"] == "maker");
     first.until_shown(&admin, "/api/orders", PATIENCE, &quotes);
 
-    let (code, said) = check(&venue, &venue.folder().join("second"));
-    assert_eq!(code, Some(1), "{said}");
-    let instances = said.lines().find(|line| line.contains("instances"));
+    let (code, printed) = check(&venue, &venue.folder().join("second"));
+    assert_eq!(code, Some(1), "{printed}");
+    let instances = printed.lines().find(|line| line.contains("instances"));
     assert!(
         instances.is_some_and(|line| line.starts_with("NO-GO")),
-        "{said}"
+        "{printed}"
     );
-    let (_, said) = check(&venue, &venue.folder().join("first"));
+    let (_, printed) = check(&venue, &venue.folder().join("first"));
     assert!(
-        !said.contains("did not create"),
-        "the first instance's own folder must pass: {said}"
+        !printed.contains("did not create"),
+        "the first instance's own folder must pass: {printed}"
     );
 
     let mut second = launch(&venue, "second").start();
@@ -196,7 +196,7 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
     until(&mut instance, "ready");
     let log = instance.log();
     let adopts = ["still open are adopted", "still open is adopted"];
-    let is_adopted = adopts.iter().any(|words| log.contains(words));
+    let is_adopted = adopts.iter().any(|text| log.contains(text));
     // Both quotes may have filled during the watch. Then the log has a line for each fill.
     let (watch, _) = log
         .split_once("none of its orders is still open")
@@ -352,10 +352,10 @@ fn refuse_second(venue: &Venue, config: &Path) -> (String, String) {
     let (code, found) = check_with(venue, &venue.folder().join("second"), config_text);
     assert_eq!(code, Some(1), "{found}");
     assert!(found.contains("this data folder did not create"), "{found}");
-    let (_, said) = check_with(venue, &venue.folder().join("first"), config_text);
+    let (_, printed) = check_with(venue, &venue.folder().join("first"), config_text);
     assert!(
-        !said.contains("this data folder did not create"),
-        "the first instance's own folder must pass: {said}"
+        !printed.contains("this data folder did not create"),
+        "the first instance's own folder must pass: {printed}"
     );
     let second = launch_at_market(venue, config, "second").start();
     let ended = second.end_within(PATIENCE);
@@ -377,11 +377,11 @@ fn a_second_instance_detects_one_with_only_market_orders() {
     let is_open = |order: &Value| order["open"] == true;
     assert!(!rows(&venue.account()["orders"]).any(is_open));
 
-    let (said, log) = refuse_second(&venue, &config);
-    let instances = said.lines().find(|line| line.contains("instances"));
+    let (printed, log) = refuse_second(&venue, &config);
+    let instances = printed.lines().find(|line| line.contains("instances"));
     assert!(
         instances.is_some_and(|line| line.starts_with("NO-GO") && line.contains("ema.")),
-        "{said}"
+        "{printed}"
     );
     assert!(
         log.contains("another instance trades on this account"),
@@ -423,7 +423,7 @@ fn a_second_instance_is_detected_without_account_trades() {
     let neither = json!({"account-trades-route": "404", "all-orders-route": "404"});
     venue.control("/choices", &neither);
     let config = config.to_str().unwrap();
-    let (code, said) = check_with(&venue, &venue.folder().join("second"), config);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("cannot be excluded"), "{said}");
+    let (code, printed) = check_with(&venue, &venue.folder().join("second"), config);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(printed.contains("cannot be excluded"), "{printed}");
 }

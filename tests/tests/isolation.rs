@@ -120,8 +120,8 @@ impl Bench {
             folder: TempDir::new().unwrap(),
         };
         let session = bench.file("session.gz");
-        let words = ["data", "generate", "--minutes", "5", "--seed", "7", "--out"];
-        succeed(words.iter().map(Path::new).chain([session.as_path()]));
+        let arguments = ["data", "generate", "--minutes", "5", "--seed", "7", "--out"];
+        succeed(arguments.iter().map(Path::new).chain([session.as_path()]));
         bench
     }
 
@@ -161,17 +161,20 @@ impl Bench {
             arguments.push(path.clone());
         }
         let output = binary::run(arguments);
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         let summary = std::fs::read_to_string(folder.join("summary.json")).unwrap();
         let summary: Value = serde_json::from_str(&summary).unwrap();
         let quarantined = summary["quarantined"].as_array().map_or(0, Vec::len);
         let code = i32::from(quarantined > 0);
         assert_eq!(output.status.code(), Some(code), "{output:?}");
-        assert_eq!(said.starts_with("QUARANTINED: strategy "), quarantined > 0);
+        assert_eq!(
+            printed.starts_with("QUARANTINED: strategy "),
+            quarantined > 0
+        );
         let report = std::fs::read_to_string(folder.join("report.html")).unwrap();
         let first = report.split("<main>").nth(1).unwrap().trim_start();
-        let told = first.starts_with("<p><strong>Quarantined: strategy ");
-        assert_eq!(told, quarantined > 0, "{first:.200}");
+        let reported = first.starts_with("<p><strong>Quarantined: strategy ");
+        assert_eq!(reported, quarantined > 0, "{first:.200}");
         let results = Results::load(&folder).unwrap();
         Run { folder, results }
     }

@@ -142,8 +142,8 @@ fn a_journal_is_verified_exported_and_pruned() {
     damage(&segments(&data)[0]);
     let damaged = journal("verify", &data, &[]);
     assert_eq!(damaged.status.code(), Some(4));
-    let said = String::from_utf8_lossy(&damaged.stderr).into_owned();
-    assert!(said.starts_with("differs: segment 0000000"), "{said}");
+    let printed = String::from_utf8_lossy(&damaged.stderr).into_owned();
+    assert!(printed.starts_with("differs: segment 0000000"), "{printed}");
 }
 
 #[test]
@@ -154,6 +154,6 @@ fn unknown_retention_and_a_folder_without_journal_are_refused() {
     std::fs::create_dir(folder.path().join("journal")).unwrap();
     let refused = journal("prune", folder.path(), &["--set", "journal.retain_weeks=1"]);
     assert_eq!(refused.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("retain_weeks"), "{said}");
+    let printed = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(printed.contains("retain_weeks"), "{printed}");
 }

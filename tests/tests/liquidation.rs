@@ -113,10 +113,10 @@ fn a_liquidation_is_settled_and_halts_the_run_until_resume() {
 
     let data = data.display().to_string();
     let exported = binary::succeed(["journal", "export", &data]);
-    let told = exported
+    let reported = exported
         .lines()
         .find(|line| line.contains("\"forced_close\""));
-    assert!(told.is_some_and(|line| line.contains("\"on_liquidation\":\"halt\"")));
+    assert!(reported.is_some_and(|line| line.contains("\"on_liquidation\":\"halt\"")));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn the_run_continues_after_a_liquidation_if_configured() {
         let closes = status["forced_closes"].as_array().unwrap();
         closes.iter().any(|close| close["qty"] != "0")
     };
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     while !is_closed(&instance.answer("status")) {
         for price in ["1000", "900000"] {
             venue.control(
@@ -167,7 +167,7 @@ fn the_run_continues_after_a_liquidation_if_configured() {
             );
         }
         assert!(
-            begun.elapsed() < Duration::from_mins(2),
+            started.elapsed() < Duration::from_mins(2),
             "nothing was liquidated"
         );
         std::thread::sleep(Duration::from_millis(50));

@@ -27,8 +27,8 @@ const DISAGREEMENTS: [&str; 3] = [
 ];
 
 fn agrees(log: &str, starts: usize) {
-    for words in DISAGREEMENTS {
-        assert!(!log.contains(words), "{words}\n{log}");
+    for text in DISAGREEMENTS {
+        assert!(!log.contains(text), "{text}\n{log}");
     }
     // In an empty folder the engine learns the start balance once. No later correction is allowed.
     let corrected = log
@@ -75,16 +75,16 @@ fn a_simulated_account_survives_kills_exactly() {
     instance.until("orders", &is_not_empty);
     instance.answer("halt");
     instance.until("orders", &|orders| *orders == json!([]));
-    let asked = ["positions", "balances", "orders"];
+    let verbs = ["positions", "balances", "orders"];
     // The available balance comes from the last account snapshot, so it may differ.
-    let told = |instance: &windvane_tests::instance::Instance, verb: &str| {
+    let reported = |instance: &windvane_tests::instance::Instance, verb: &str| {
         let mut rows = instance.answer(verb);
         for row in rows.as_array_mut().unwrap() {
             row.as_object_mut().unwrap().remove("available");
         }
         rows
     };
-    let before = asked.map(|verb| told(&instance, verb));
+    let before = verbs.map(|verb| reported(&instance, verb));
     let log = instance.log();
     instance.kill();
 
@@ -92,7 +92,7 @@ fn a_simulated_account_survives_kills_exactly() {
     instance.until("status", &|status| {
         status["state"] == "halted" && status["doubts"] == json!([])
     });
-    assert_eq!(asked.map(|verb| told(&instance, verb)), before, "{log}");
+    assert_eq!(verbs.map(|verb| reported(&instance, verb)), before, "{log}");
     agrees(&instance.log(), 4);
     assert_eq!(instance.terminate().code(), Some(0));
     assert_eq!(verified(&data)["equal"], true);
@@ -119,7 +119,7 @@ fn copied(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_latch_known_only_from_the_latch_file_replays() {
+fn a_kill_switch_known_only_from_its_file_replays() {
     let venue = Venue::start(&["--seed", "23"]);
     let data = venue.folder().join("paper");
     let launch = |data: &Path| {
@@ -138,13 +138,13 @@ fn a_latch_known_only_from_the_latch_file_replays() {
         let lost = data.with_extension([word, "lost"].join("-"));
         copied(&data, &lost);
         let latch = (0..20).find_map(|nth| {
-            let said = data.with_extension(format!("{word}-said-{nth}"));
-            copied(&data, &said);
-            let mut instance = launch(&said);
+            let printed = data.with_extension(format!("{word}-said-{nth}"));
+            copied(&data, &printed);
+            let mut instance = launch(&printed);
             instance.until("status", &|status| status["epoch"] != json!(0));
             instance.answer(word);
             instance.kill();
-            let latch = std::fs::read_to_string(said.join("latch")).unwrap();
+            let latch = std::fs::read_to_string(printed.join("latch")).unwrap();
             // Everything may be closed before the kill. Then no flatten is pending.
             (word == "halt" || latch.contains("flatten")).then_some(latch)
         });
@@ -244,8 +244,8 @@ impl Played {
 }
 
 fn succeeded(output: &Output) -> Value {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{printed}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -337,11 +337,11 @@ fn a_recording_continues_after_a_kill_and_plays_once() {
     assert_eq!(verified(&data)["equal"], true);
 
     let again = played.run("killed", &[]);
-    let said = String::from_utf8_lossy(&again.stderr).into_owned();
-    assert_eq!(again.status.code(), Some(2), "{said}");
+    let printed = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert_eq!(again.status.code(), Some(2), "{printed}");
     assert!(
-        said.contains("has received all events of the recordings"),
-        "{said}"
+        printed.contains("has received all events of the recordings"),
+        "{printed}"
     );
     assert_eq!(verb_in(&data, "status").status.code(), Some(3));
 }
@@ -358,11 +358,11 @@ fn a_data_folder_of_one_mode_is_refused_by_the_other() {
         .env("WINDVANE_API_SECRET", "secret")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&live.stderr).into_owned();
-    assert_eq!(live.status.code(), Some(2), "{said}");
+    let printed = String::from_utf8_lossy(&live.stderr).into_owned();
+    assert_eq!(live.status.code(), Some(2), "{printed}");
     assert!(
-        said.contains("contains the journal of a paper run"),
-        "{said}"
+        printed.contains("contains the journal of a paper run"),
+        "{printed}"
     );
     let check = Command::new(binary::path())
         .current_dir(binary::root())
@@ -373,11 +373,13 @@ fn a_data_folder_of_one_mode_is_refused_by_the_other() {
         .unwrap();
     assert_eq!(check.status.code(), Some(2), "{check:?}");
     let checked = String::from_utf8_lossy(&check.stderr).into_owned();
-    let words = said.lines().find_map(|line| line.strip_prefix("error: "));
-    let words = words.unwrap();
-    assert!(checked.contains(&format!("no-go: {words}")), "{checked}");
+    let text = printed
+        .lines()
+        .find_map(|line| line.strip_prefix("error: "));
+    let text = text.unwrap();
+    assert!(checked.contains(&format!("no-go: {text}")), "{checked}");
     let live = played.run("fresh", &["--set", "run.mode=live"]);
-    let said = String::from_utf8_lossy(&live.stderr).into_owned();
-    assert_eq!(live.status.code(), Some(2), "{said}");
-    assert!(said.contains("set run.mode = \"paper\""), "{said}");
+    let printed = String::from_utf8_lossy(&live.stderr).into_owned();
+    assert_eq!(live.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("set run.mode = \"paper\""), "{printed}");
 }

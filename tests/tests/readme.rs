@@ -183,9 +183,9 @@ impl Clone {
         };
         let config = config.1.split(' ').next().unwrap_or_default();
         let (mut status, log) = self.shell(&format!("windvane status --json --config {config}"));
-        let asked = status.status().unwrap();
-        let said: Value = serde_json::from_str(&text(&log)).unwrap_or_default();
-        asked.success() && said["state"] == "ready"
+        let outcome = status.status().unwrap();
+        let printed: Value = serde_json::from_str(&text(&log)).unwrap_or_default();
+        outcome.success() && printed["state"] == "ready"
     }
 
     /// Sends Ctrl-C to the command in a terminal, which must then end with success.

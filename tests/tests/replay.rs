@@ -34,14 +34,14 @@ fn replay(data: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
     let data = data.to_str().unwrap();
     let all = ["replay", data, "--json"].into_iter();
     let output = binary::run(all.chain(arguments.iter().copied()));
-    let said = serde_json::from_slice(&output.stdout);
-    let said = said.unwrap_or_else(|_| json!(String::from_utf8_lossy(&output.stderr)));
-    (output.status.code(), said)
+    let printed = serde_json::from_slice(&output.stdout);
+    let printed = printed.unwrap_or_else(|_| json!(String::from_utf8_lossy(&output.stderr)));
+    (output.status.code(), printed)
 }
 
 /// The source of a strategy's answers (`module` or `journal`), and the hash of its module.
-fn role<'a>(said: &'a Value, id: &str) -> (&'a str, &'a str) {
-    let mut roles = said["modules"].as_array().unwrap().iter();
+fn role<'a>(printed: &'a Value, id: &str) -> (&'a str, &'a str) {
+    let mut roles = printed["modules"].as_array().unwrap().iter();
     let role = roles.find(|role| role["strategy"] == id).unwrap();
     let word = |field: &str| role[field].as_str().unwrap();
     (word("answers"), word("module_sha256"))
@@ -70,9 +70,13 @@ fn segment(data: &Path, number: u32) -> PathBuf {
 /// segments.
 fn what_is_missing_is_told(data: &Path) {
     let missing = || {
-        let (code, said) = replay(data, &["--verify"]);
-        assert_eq!((code, &said["equal"]), (Some(4), &json!(false)), "{said:#}");
-        let problem = &said["problems"][0]["what"];
+        let (code, printed) = replay(data, &["--verify"]);
+        assert_eq!(
+            (code, &printed["equal"]),
+            (Some(4), &json!(false)),
+            "{printed:#}"
+        );
+        let problem = &printed["problems"][0]["what"];
         problem.as_str().unwrap().to_owned()
     };
     let away = data.join("away");
@@ -81,8 +85,11 @@ fn what_is_missing_is_told(data: &Path) {
         (4, "was durable and is not there"),
     ] {
         std::fs::rename(segment(data, number), &away).unwrap();
-        let said = missing();
-        assert!(said.contains(word) && said.contains("record"), "{said}");
+        let printed = missing();
+        assert!(
+            printed.contains(word) && printed.contains("record"),
+            "{printed}"
+        );
         std::fs::rename(&away, segment(data, number)).unwrap();
     }
     assert_eq!(replay(data, &["--verify"]).0, Some(0));
@@ -118,7 +125,7 @@ fn a_run_replays_equally_and_another_module_differs() {
         quotes(orders) && quoted(orders) != first
     });
     // The buyer below needs tops of the book at which it can buy.
-    let heard = |instance: &Instance| {
+    let received = |instance: &Instance| {
         let metrics = instance.admin().metrics();
         let of_market = |sample: &&Sample| sample.name.starts_with("windvane_market_events_total");
         metrics
@@ -127,7 +134,7 @@ fn a_run_replays_equally_and_another_module_differs() {
             .map(|sample| sample.value)
             .sum::<f64>()
     };
-    while heard(&instance) < 100.0 {
+    while received(&instance) < 100.0 {
         instance.until("orders", &quotes);
     }
     assert_eq!(
@@ -203,12 +210,12 @@ fn a_run_replays_equally_and_another_module_differs() {
     assert_eq!(code, Some(4), "{verified:#}");
     assert_eq!(role(&verified, "maker").0, "journal");
     assert_eq!(role(&verified, "ema").0, "module");
-    let (code, said) = replay(&data, &["--module", "nobody=no.wasm"]);
+    let (code, printed) = replay(&data, &["--module", "nobody=no.wasm"]);
     assert_eq!(code, Some(2));
-    let said = said.as_str().unwrap();
+    let printed = printed.as_str().unwrap();
     assert!(
-        said.contains("the journal contains no strategy nobody"),
-        "{said}"
+        printed.contains("the journal contains no strategy nobody"),
+        "{printed}"
     );
 
     std::fs::write(&kept, "another file").unwrap();

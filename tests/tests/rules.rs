@@ -46,14 +46,14 @@ fn accepted(venue: &Venue) -> Vec<(String, Decimal)> {
 
 /// Waits until the venue accepts an order of the maker that is not in `known`.
 fn until_accepted(venue: &Venue, known: &BTreeSet<String>) -> Decimal {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         let new = accepted(venue).into_iter();
         if let Some((_, price)) = new.into_iter().find(|(id, _)| !known.contains(id)) {
             return price;
         }
         assert!(
-            begun.elapsed() < Duration::from_mins(2),
+            started.elapsed() < Duration::from_mins(2),
             "no order was accepted"
         );
         std::thread::sleep(Duration::from_millis(20));

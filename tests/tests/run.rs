@@ -110,9 +110,9 @@ fn a_kill_loses_nothing_and_an_orderly_end_leaves_nothing() {
     assert!(!venue_orders(&venue.account()).is_empty());
 
     let second = Instance::refused(&venue, &data);
-    let said = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert_eq!(second.status.code(), Some(1), "{said}");
-    assert!(said.contains("another instance, pid "), "{said}");
+    let printed = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("another instance, pid "), "{printed}");
 
     let epoch = instance.answer("status")["epoch"].as_u64().unwrap();
     instance.kill();
@@ -149,10 +149,10 @@ fn a_halt_survives_a_kill_until_resume() {
     instance.kill();
 
     let mut instance = Instance::start(&venue, &data);
-    let begun = instance.until("status", &|status| {
+    let started = instance.until("status", &|status| {
         status["state"] == "halted" && status["doubts"] == json!([])
     });
-    assert_eq!(begun["open_orders"], 0);
+    assert_eq!(started["open_orders"], 0);
     instance.answer("resume");
     instance.ready();
     instance.until("orders", &|orders| *orders != json!([]));
@@ -170,12 +170,12 @@ fn a_folder_of_another_venue_is_paused_until_resume() {
     let data = first.folder().join("data");
     let mut instance = Instance::start(&first, &data);
     instance.ready();
-    let whose = std::fs::read_to_string(data.join("account")).unwrap();
+    let account_file = std::fs::read_to_string(data.join("account")).unwrap();
     let account = &first.line()["accounts"][0];
     for secret in ["apiKey", "user"] {
         assert!(
-            !whose.contains(account[secret].as_str().unwrap()),
-            "{whose}"
+            !account_file.contains(account[secret].as_str().unwrap()),
+            "{account_file}"
         );
     }
     instance.kill();
@@ -193,15 +193,15 @@ fn a_folder_of_another_venue_is_paused_until_resume() {
     };
     // A different port is not a different venue.
     assert!(!check(&second).contains("another venue"));
-    let moved = whose.replace("127.0.0.1", "elsewhere.example");
+    let moved = account_file.replace("127.0.0.1", "elsewhere.example");
     std::fs::write(data.join("account"), moved).unwrap();
     assert!(check(&second).contains("run.data_dir is of another venue"));
 
     let mut instance = Instance::start(&second, &data);
-    let begun = instance.until("status", &|status| {
+    let started = instance.until("status", &|status| {
         status["state"] == "paused" && status["doubts"] == json!([])
     });
-    let reason = begun["reason"].as_str().unwrap();
+    let reason = started["reason"].as_str().unwrap();
     assert!(
         reason.starts_with("run.data_dir is of another venue"),
         "{reason}"

@@ -88,16 +88,16 @@ params = {params}
 }
 
 #[test]
-fn a_strategy_latch_survives_the_loss_of_the_journal() {
+fn a_strategy_kill_switch_survives_a_lost_journal() {
     let venue = Venue::start(&["--seed", "21"]);
     let data = venue.folder().join("data");
     let mut instance = Instance::start(&venue, &data);
     instance.ready();
     instance.until("orders", &|orders| orders_of(orders, "maker") > 0);
-    let refused = instance.say(&["halt", "--strategy", "nobody"]);
+    let refused = instance.run_verb(&["halt", "--strategy", "nobody"]);
     assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("no strategy nobody"), "{said}");
+    let printed = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(printed.contains("no strategy nobody"), "{printed}");
 
     let paused = instance.done(&["pause", "--strategy", "ema"]);
     assert_eq!(paused["state"], "ready");
@@ -181,7 +181,7 @@ fn a_quarantine_lasts_until_the_strategy_is_resumed_by_name() {
 }
 
 #[test]
-fn a_quarantine_known_only_from_the_latch_file_replays() {
+fn a_quarantine_known_only_from_the_file_replays() {
     let venue = Venue::start(&["--seed", "27"]);
     let own = Own::new(venue.folder());
     let data = venue.folder().join("data");
@@ -220,11 +220,11 @@ fn a_reload_is_applied_completely_or_not_at_all() {
     while !instance.log().contains("a new segment of the journal") {
         std::thread::yield_now();
     }
-    let refused = |instance: &Instance, words: &str| {
-        let output = instance.say(&["reload"]);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(words), "{said}");
+    let refused = |instance: &Instance, text: &str| {
+        let output = instance.run_verb(&["reload"]);
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{printed}");
+        assert!(printed.contains(text), "{printed}");
         assert_eq!(sha256(instance), first);
     };
 
@@ -290,11 +290,11 @@ fn a_reload_with_another_configuration_file_is_refused() {
         )
     };
     let refused = reload(&other);
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert_eq!(refused.status.code(), Some(1), "{said}");
+    let printed = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{printed}");
     assert!(
-        said.contains("was started with") && said.contains("own.toml"),
-        "{said}"
+        printed.contains("was started with") && printed.contains("own.toml"),
+        "{printed}"
     );
     assert!(reload(&own.file).status.success());
 }
@@ -412,27 +412,27 @@ struct Manager(mpsc::Receiver<String>);
 impl Manager {
     fn listen(path: &Path) -> Self {
         let socket = UnixDatagram::bind(path).unwrap();
-        let (tell, words) = mpsc::channel();
+        let (sender, text) = mpsc::channel();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(length) = socket.recv(&mut buffer) {
                 let word = String::from_utf8_lossy(&buffer[..length]).into_owned();
-                if tell.send(word).is_err() {
+                if sender.send(word).is_err() {
                     return;
                 }
             }
         });
-        Self(words)
+        Self(text)
     }
 
     /// The next message.
-    fn heard(&self) -> String {
+    fn received(&self) -> String {
         self.0.recv_timeout(Duration::from_mins(3)).unwrap()
     }
 
-    fn hears(&self, word: &str) {
+    fn expect_message(&self, word: &str) {
         let begin = Instant::now();
-        while self.heard() != word {
+        while self.received() != word {
             assert!(
                 begin.elapsed() < Duration::from_mins(3),
                 "{word} did not arrive"
@@ -454,18 +454,18 @@ fn the_service_manager_gets_ready_watchdog_reload_and_stop() {
     ];
     let mut instance = Instance::start_with(&venue, &data, &own.file, &environment);
     assert_eq!(
-        manager.heard(),
+        manager.received(),
         "READY=1",
         "sent once the admin server listens"
     );
     instance.ready();
-    manager.hears("STATUS=live, ready: no problem is known; orders are sent");
-    manager.hears("WATCHDOG=1");
+    manager.expect_message("STATUS=live, ready: no problem is known; orders are sent");
+    manager.expect_message("WATCHDOG=1");
     instance.signal("HUP");
-    manager.hears("RELOADING=1");
-    manager.hears("READY=1");
+    manager.expect_message("RELOADING=1");
+    manager.expect_message("READY=1");
     assert_eq!(instance.terminate().code(), Some(0));
-    manager.hears("STOPPING=1");
+    manager.expect_message("STOPPING=1");
 }
 
 #[test]

@@ -44,9 +44,9 @@ fn is_explained(row: &Value, reason: &str) {
 
 /// Checks that a status names the reason and does not report that all is well.
 fn is_honest(status: &Value, reason: &str) {
-    let said = status["reason"].as_str().unwrap();
-    assert!(said.contains(reason), "{status:#}");
-    assert!(!said.contains("no problem is known"), "{status:#}");
+    let printed = status["reason"].as_str().unwrap();
+    assert!(printed.contains(reason), "{status:#}");
+    assert!(!printed.contains("no problem is known"), "{status:#}");
 }
 
 fn metric(instance: &Instance, name: &str) -> Option<f64> {
@@ -65,8 +65,8 @@ fn orders_of(venue: &Venue) -> usize {
 }
 
 /// How often the log contains a text.
-fn logged(instance: &Instance, words: &str) -> usize {
-    instance.log().matches(words).count()
+fn logged(instance: &Instance, text: &str) -> usize {
+    instance.log().matches(text).count()
 }
 
 #[test]
@@ -79,18 +79,18 @@ fn a_key_without_the_trading_right_is_detected_without_an_order() {
     let check = || {
         let arguments = ["check", "--config", "configs/live-sim.toml", "--set", &data];
         let output = binary::run(arguments.into_iter().chain(["--venue", &file]));
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        (output.status.code(), said)
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), printed)
     };
-    let (code, said) = check();
-    assert_eq!(code, Some(1), "{said}");
+    let (code, printed) = check();
+    assert_eq!(code, Some(1), "{printed}");
     assert!(
-        said.contains("cannot trade") && said.contains("-2015"),
-        "{said}"
+        printed.contains("cannot trade") && printed.contains("-2015"),
+        "{printed}"
     );
     assert!(
-        said.contains("give the key or agent the trading right"),
-        "{said}"
+        printed.contains("give the key or agent the trading right"),
+        "{printed}"
     );
 
     let mut instance = launch.start();
@@ -150,13 +150,13 @@ fn halt_and_stop_name_orders_the_venue_refuses_to_cancel() {
     instance.signal("TERM");
     assert_eq!(instance.end_within(PATIENCE).code(), Some(1));
     let log = std::fs::read_to_string(log).unwrap();
-    let said = log.lines().last().unwrap();
-    for words in [
+    let printed = log.lines().last().unwrap();
+    for text in [
         "the stop was not finished",
         "may be open at the venue: maker.",
         "The venue refuses to cancel",
     ] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(printed.contains(text), "{text}: {printed}");
     }
 }
 

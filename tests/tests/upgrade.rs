@@ -55,8 +55,8 @@ fn recovered(instance: &mut Instance, left: &Value) -> Value {
     let paused = |status: &Value| status["state"] == "paused";
     let (status, _) = instance.until_shown(&admin, "/api/status", PATIENCE, &paused);
     let log = instance.log();
-    for words in LOST {
-        assert!(!log.contains(words), "{words}\n{log}");
+    for text in LOST {
+        assert!(!log.contains(text), "{text}\n{log}");
     }
     let epoch = |status: &Value| status["epoch"].as_u64().unwrap();
     assert!(epoch(&status) > epoch(&left["status"]), "{status}");
@@ -93,20 +93,20 @@ fn base36(mut value: u64) -> String {
 /// of the old program, which the current program does not verify.
 fn names_the_rules(data: &Path) {
     let output = binary::run(["replay", data.to_str().unwrap(), "--verify", "--json"]);
-    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let rules = &said["engine_rules"];
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rules = &printed["engine_rules"];
     let stderr = String::from_utf8_lossy(&output.stderr);
     if rules["other"].is_null() {
-        assert_eq!(output.status.code(), Some(0), "{said:#}\n{stderr}");
+        assert_eq!(output.status.code(), Some(0), "{printed:#}\n{stderr}");
         return;
     }
-    assert_eq!(output.status.code(), Some(4), "{said:#}\n{stderr}");
-    assert_eq!(said["equal"], json!(false));
+    assert_eq!(output.status.code(), Some(4), "{printed:#}\n{stderr}");
+    assert_eq!(printed["equal"], json!(false));
     let program = rules["program"].to_string();
     let journal = rules["other"]["rules"][0].to_string();
     for (side, version) in [("program has", program), ("written under", journal)] {
-        let words = format!("{side} engine rules {version}");
-        assert!(stderr.contains(&words), "{words}: {stderr}");
+        let text = format!("{side} engine rules {version}");
+        assert!(stderr.contains(&text), "{text}: {stderr}");
     }
 }
 
@@ -115,7 +115,7 @@ fn names_the_rules(data: &Path) {
 /// must equal the recorded position.
 fn holds_what_was_left(instance: &Instance, left: &Value) {
     let expected = quantities(&left["own"]);
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         // The log may be a moment behind the positions.
         let (own, log) = (agreement::own(&instance.admin()), instance.log());
@@ -127,7 +127,7 @@ fn holds_what_was_left(instance: &Instance, left: &Value) {
         if held == expected {
             return;
         }
-        let waited = begun.elapsed();
+        let waited = started.elapsed();
         assert!(waited < SETTLES, "{held:?} {expected:?}\n{own:#}\n{log}");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -135,19 +135,20 @@ fn holds_what_was_left(instance: &Instance, left: &Value) {
 
 /// The strategies and signed quantities of the fills in a log.
 fn fills(log: &str) -> Vec<(String, Decimal)> {
-    let told = log
+    let reported = log
         .lines()
         .filter(|line| line.contains(" filled strategy="));
-    told.map(|line| {
-        let field = |name: &str| {
-            let rest = line.split_once(&format!(" {name}=")).unwrap().1;
-            rest.split(' ').next().unwrap().trim_matches('"').to_owned()
-        };
-        let qty: Decimal = field("qty").parse().unwrap();
-        let bought = if field("side") == "BUY" { qty } else { -qty };
-        (field("strategy"), bought)
-    })
-    .collect()
+    reported
+        .map(|line| {
+            let field = |name: &str| {
+                let rest = line.split_once(&format!(" {name}=")).unwrap().1;
+                rest.split(' ').next().unwrap().trim_matches('"').to_owned()
+            };
+            let qty: Decimal = field("qty").parse().unwrap();
+            let bought = if field("side") == "BUY" { qty } else { -qty };
+            (field("strategy"), bought)
+        })
+        .collect()
 }
 
 /// The position of each strategy; each trades one instrument.
@@ -213,7 +214,7 @@ fn live_folders_of_earlier_versions_are_recovered_and_traded_on() {
 }
 
 #[test]
-fn paper_folders_of_earlier_versions_are_recovered_and_traded_on() {
+fn paper_folders_of_earlier_versions_are_recovered() {
     for fixture in &fixture::all() {
         println!("{}", fixture.name());
         paper(fixture);

@@ -38,8 +38,8 @@ impl Bench {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let session = folder.path().join("session.gz");
-        let words = ["data", "generate", "--minutes", "1", "--out"];
-        succeed(words.iter().map(Path::new).chain([session.as_path()]));
+        let arguments = ["data", "generate", "--minutes", "1", "--out"];
+        succeed(arguments.iter().map(Path::new).chain([session.as_path()]));
         Guest::default().write(&folder.path().join("idle.wasm"));
         Self { folder }
     }
@@ -244,7 +244,7 @@ fn params_that_a_strategy_refuses_end_the_run() {
 }
 
 #[test]
-fn recordings_without_the_instrument_or_without_an_event_are_refused() {
+fn recordings_need_the_instrument_and_an_event() {
     let bench = Bench::new();
     bench.refuses(
         "instruments = [\"futures:BTCUSDT\"]",

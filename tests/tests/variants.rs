@@ -77,13 +77,13 @@ fn trades(sides: [u32; 2]) -> String {
     )
 }
 
-struct Stage {
+struct Setup {
     venue: Venue,
     launch: Launch,
     instruments: &'static [&'static str],
 }
 
-impl Stage {
+impl Setup {
     fn new(variant: &Variant) -> Self {
         let brand = format!("venue.brand={}", variant.brand);
         let venue = Venue::start(&["--seed", variant.seed, "--set", &brand]);
@@ -162,7 +162,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for Setup {
     fn drop(&mut self) {
         // The venue ends with this value, and the watchdogs would wait for it.
         for pid in watchdogs::of(self.launch.data()) {
@@ -240,24 +240,24 @@ fn wait(what: &str, is_it: impl Fn() -> bool) {
 
 #[test]
 fn both_surfaces_with_an_agent_of_a_wallet_and_another_brand() {
-    let stage = Stage::new(&Variant {
+    let setup = Setup::new(&Variant {
         brand: "acme",
         venue: "api = \"v3\"",
         instruments: &["futures:BTCUSDT", "spot:BTCUSDT"],
         ..PLAIN
     });
-    stage.lives();
+    setup.lives();
 }
 
 #[test]
-fn documented_mode_asks_only_routes_of_documents_1_to_3() {
-    let stage = Stage::new(&Variant {
+fn documented_mode_uses_only_routes_of_documents_1_to_3() {
+    let setup = Setup::new(&Variant {
         seed: "62",
         venue: "market_data = \"documented\"",
         ..PLAIN
     });
-    stage.lives();
-    let requests = stage.venue.whole_state()["counters"]["requests"].clone();
+    setup.lives();
+    let requests = setup.venue.whole_state()["counters"]["requests"].clone();
     let routes = binary::succeed(["routes"]);
     for name in requests.as_object().unwrap().keys() {
         let line = routes
@@ -271,28 +271,28 @@ fn documented_mode_asks_only_routes_of_documents_1_to_3() {
 
 #[test]
 fn a_venue_without_account_and_trade_routes() {
-    let stage = Stage::new(&Variant {
+    let setup = Setup::new(&Variant {
         seed: "63",
         without: &["futures.account", "futures.user_trades"],
         ..PLAIN
     });
     let lost = json!({"fault": "lost", "event": "ORDER_TRADE_UPDATE", "skip": 6, "count": 4});
-    stage.venue.control("/faults", &lost);
-    stage.lives();
+    setup.venue.control("/faults", &lost);
+    setup.lives();
 }
 
 #[test]
 fn hedge_mode() {
-    let stage = Stage::new(&Variant {
+    let setup = Setup::new(&Variant {
         seed: "64",
         account: "position_mode = \"hedge\"",
         sides: [1, 2],
         ..PLAIN
     });
-    stage
+    setup
         .venue
         .control("/act", &json!({"act": "position_mode", "hedge": true}));
-    stage.lives();
+    setup.lives();
 }
 
 /// The client order ids of a list.
@@ -305,12 +305,12 @@ fn ids(orders: &Value) -> Vec<Value> {
 
 #[test]
 fn external_changes_are_reported_and_left_alone() {
-    let stage = Stage::new(&Variant {
+    let setup = Setup::new(&Variant {
         seed: "65",
         ..PLAIN
     });
-    let mut instance = stage.trade(4);
-    let act = |act: Value| stage.venue.control("/act", &act);
+    let mut instance = setup.trade(4);
+    let act = |act: Value| setup.venue.control("/act", &act);
     act(
         json!({"act": "place", "symbol": "BTCUSDT", "side": "BUY", "price": "55000",
         "quantity": "0.01", "client_order_id": "web_a"}),
@@ -325,14 +325,14 @@ fn external_changes_are_reported_and_left_alone() {
     act(json!({"act": "adl", "symbol": "BTCUSDT", "quantity": "0.5"}));
     instance.answer("halt");
     instance.until("orders", &|orders| ids(orders) == [json!("web_a")]);
-    stage.compare(&mut instance);
-    let account = stage.venue.account();
+    setup.compare(&mut instance);
+    let account = setup.venue.account();
     let orders = account["orders"].as_array().unwrap().iter();
     let open = orders.filter(|order| order["open"] == json!(true));
     let open: Vec<_> = open.map(|order| order["client_order_id"].clone()).collect();
     assert_eq!(open, [json!("web_a")]);
     act(json!({"act": "liquidate", "symbol": "BTCUSDT"}));
-    stage.compare(&mut instance);
+    setup.compare(&mut instance);
     act(json!({"act": "position_mode", "hedge": true}));
     instance.until("status", &|status| {
         let doubts = status["doubts"].as_array().unwrap();

@@ -39,13 +39,13 @@ impl Row {
 }
 
 /// A venue, and the requests that its routes need.
-struct Scene {
+struct Scenario {
     venue: Venue,
     /// Makes ids unique that may be used only once.
     count: u64,
 }
 
-impl Scene {
+impl Scenario {
     fn new() -> Self {
         Self {
             venue: Venue::start(&["--seed", "7"]),
@@ -67,7 +67,9 @@ impl Scene {
     /// A price at which a buy order rests.
     fn resting_price(&self, surface: &str) -> String {
         let route = format!("{surface}.book_ticker");
-        let book = self.venue.answer("v1", &route, &words("symbol=BTCUSDT"));
+        let book = self
+            .venue
+            .answer("v1", &route, &arguments("symbol=BTCUSDT"));
         let bid = book["bidPrice"].as_str().unwrap();
         let whole: u64 = bid.split('.').next().unwrap().parse().unwrap();
         (whole * 98 / 100).to_string()
@@ -75,7 +77,7 @@ impl Scene {
 
     fn order(&mut self, surface: &str, client_order_id: &str) -> Vec<String> {
         let price = self.resting_price(surface);
-        words(&format!(
+        arguments(&format!(
             "symbol=BTCUSDT side=BUY type=LIMIT timeInForce=GTC quantity=0.01 price={price} \
              newClientOrderId={client_order_id}"
         ))
@@ -128,7 +130,7 @@ impl Scene {
             }
             "query_order" | "open_order" | "cancel_order" => {
                 let id = self.place(surface, api);
-                words(&format!("symbol=BTCUSDT origClientOrderId={id}"))
+                arguments(&format!("symbol=BTCUSDT origClientOrderId={id}"))
             }
             "cancel_batch_orders" => {
                 let id = self.place(surface, api);
@@ -141,12 +143,14 @@ impl Scene {
                     r#"batchOrders=[{{"symbol":"BTCUSDT","side":"BUY","type":"LIMIT","timeInForce":"GTC","quantity":"0.01","price":"{price}"}}]"#
                 )]
             }
-            "countdown_cancel_all" => words("symbol=BTCUSDT countdownTime=0"),
+            "countdown_cancel_all" => arguments("symbol=BTCUSDT countdownTime=0"),
             "keepalive_listen_key" | "close_listen_key" => {
                 let create = format!("{surface}.create_listen_key");
                 let key = self.venue.answer(api, &create, &[]);
                 match surface {
-                    "spot" => words(&format!("listenKey={}", key["listenKey"].as_str().unwrap())),
+                    "spot" => {
+                        arguments(&format!("listenKey={}", key["listenKey"].as_str().unwrap()))
+                    }
                     // Futures has one key at a time, which needs no name.
                     _ => Vec::new(),
                 }
@@ -161,24 +165,24 @@ impl Scene {
             ("spot" | "futures", "wallet_transfer")
             | ("chain", "perp_wallet_transfer" | "spot_wallet_transfer") => {
                 let id = self.unique("t");
-                words(&format!(
+                arguments(&format!(
                     "asset=USDT amount=1 clientTranId={id} kindType=SPOT_FUTURE"
                 ))
             }
             ("spot", "send_to_address") | ("chain", "transfer") => {
                 let (other, id) = (self.user(1), self.unique("s"));
-                words(&format!(
+                arguments(&format!(
                     "asset=USDT amount=1 toAddress={other} clientTranId={id}"
                 ))
             }
-            ("spot", "withdraw") | ("chain", "perp_withdraw" | "spot_withdraw") => words(&format!(
-                "chainId=56 asset=USDT amount=5 fee=1 receiver={user}"
-            )),
-            ("chain", "perp_solana_withdraw" | "spot_solana_withdraw") => words(&format!(
+            ("spot", "withdraw") | ("chain", "perp_withdraw" | "spot_withdraw") => arguments(
+                &format!("chainId=56 asset=USDT amount=5 fee=1 receiver={user}"),
+            ),
+            ("chain", "perp_solana_withdraw" | "spot_solana_withdraw") => arguments(&format!(
                 "chainId=101 asset=USDT amount=5 fee=1 receiver={SOLANA}"
             )),
-            (_, "withdraw_fee") => words("chainId=56 asset=USDT"),
-            ("rpc", _) => words(&format!("address={user} blockTag=latest")),
+            (_, "withdraw_fee") => arguments("chainId=56 asset=USDT"),
+            ("rpc", _) => arguments(&format!("address={user} blockTag=latest")),
             _ => return None,
         })
     }
@@ -221,7 +225,7 @@ impl Scene {
         if !what.is_empty() {
             self.approve(what);
         }
-        Some(words(&text))
+        Some(arguments(&text))
     }
 
     /// Modes are changed with v1 and changed back with v3, because the venue refuses a mode that is
@@ -229,26 +233,28 @@ impl Scene {
     fn of_a_setting(&mut self, surface: &str, route: &str, api: &str) -> Option<Vec<String>> {
         let there = api == "v1";
         Some(match (surface, route) {
-            ("futures", "change_position_mode") => words(&format!("dualSidePosition={there}")),
-            ("futures", "change_multi_assets_mode") => words(&format!("multiAssetsMargin={there}")),
+            ("futures", "change_position_mode") => arguments(&format!("dualSidePosition={there}")),
+            ("futures", "change_multi_assets_mode") => {
+                arguments(&format!("multiAssetsMargin={there}"))
+            }
             ("futures", "change_leverage" | "remaining_openable_notional") => {
-                words("symbol=BTCUSDT leverage=10")
+                arguments("symbol=BTCUSDT leverage=10")
             }
             ("futures", "change_margin_type") if there => {
-                words("symbol=ETHUSDT marginType=ISOLATED")
+                arguments("symbol=ETHUSDT marginType=ISOLATED")
             }
-            ("futures", "change_margin_type") => words("symbol=ETHUSDT marginType=CROSSED"),
+            ("futures", "change_margin_type") => arguments("symbol=ETHUSDT marginType=CROSSED"),
             ("futures", "change_position_margin") => {
                 // The margin type may be isolated already.
-                let isolated = words("symbol=ETHUSDT marginType=ISOLATED");
+                let isolated = arguments("symbol=ETHUSDT marginType=ISOLATED");
                 let _ = self
                     .venue
                     .call("v1", "futures.change_margin_type", &isolated);
-                let order = words("symbol=ETHUSDT side=BUY type=MARKET quantity=0.1");
+                let order = arguments("symbol=ETHUSDT side=BUY type=MARKET quantity=0.1");
                 self.venue.answer("v1", "futures.new_order", &order);
-                words("symbol=ETHUSDT amount=1 type=1 positionSide=BOTH")
+                arguments("symbol=ETHUSDT amount=1 type=1 positionSide=BOTH")
             }
-            ("chain", "modify_account_status") => words("status=PRIVATE"),
+            ("chain", "modify_account_status") => arguments("status=PRIVATE"),
             _ => return None,
         })
     }
@@ -299,20 +305,20 @@ fn of_a_question(route: &str) -> Option<Vec<String>> {
         | "deposit_withdraw_history" => "",
         _ => return None,
     };
-    Some(words(text))
+    Some(arguments(text))
 }
 
-fn words(text: &str) -> Vec<String> {
+fn arguments(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
 #[test]
 fn every_listed_route_answers_a_call() {
-    let mut scene = Scene::new();
+    let mut scenario = Scenario::new();
     let mut failed = Vec::new();
     for row in rows() {
-        let parameters = scene.parameters(&row);
-        let output = scene.venue.call(row.api(), &row.name, &parameters);
+        let parameters = scenario.parameters(&row);
+        let output = scenario.venue.call(row.api(), &row.name, &parameters);
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
             failed.push(format!("{} {:?}: {}", row.name, row.version, text.trim()));
@@ -328,12 +334,16 @@ fn every_listed_route_answers_a_call() {
 
 #[test]
 fn orders_work_on_both_surfaces_with_both_keys() {
-    let mut scene = Scene::new();
+    let mut scenario = Scenario::new();
     for surface in ["spot", "futures"] {
         for api in ["v1", "v3"] {
-            let id = scene.place(surface, api);
-            let one = words(&format!("symbol=BTCUSDT origClientOrderId={id}"));
-            let ask = |what: &str| scene.venue.answer(api, &format!("{surface}.{what}"), &one);
+            let id = scenario.place(surface, api);
+            let one = arguments(&format!("symbol=BTCUSDT origClientOrderId={id}"));
+            let ask = |what: &str| {
+                scenario
+                    .venue
+                    .answer(api, &format!("{surface}.{what}"), &one)
+            };
             let found = ask("query_order");
             assert_eq!(found["clientOrderId"], id.as_str(), "{found}");
             assert_eq!(found["status"], "NEW", "{found}");
@@ -345,10 +355,10 @@ fn orders_work_on_both_surfaces_with_both_keys() {
 
 #[test]
 fn a_refusal_names_the_venues_code_and_ends_with_code_1() {
-    let scene = Scene::new();
-    let output = scene
+    let scenario = Scenario::new();
+    let output = scenario
         .venue
-        .call("v1", "spot.depth", &words("symbol=NOSUCH"));
+        .call("v1", "spot.depth", &arguments("symbol=NOSUCH"));
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("-1121"), "{text}");
@@ -359,8 +369,8 @@ fn a_refusal_names_the_venues_code_and_ends_with_code_1() {
 
 #[test]
 fn both_user_streams_report_an_order() {
-    let mut scene = Scene::new();
-    let mut watch = scene.venue.watch(&["user"]);
+    let mut scenario = Scenario::new();
+    let mut watch = scenario.venue.watch(&["user"]);
     let connected = |surface: &str| {
         let surface = surface.to_owned();
         move |line: &Value| line["surface"] == surface.as_str() && line["notice"] == "connected"
@@ -368,7 +378,7 @@ fn both_user_streams_report_an_order() {
     watch.until_all(&[&connected("spot"), &connected("futures")]);
     for surface in ["spot", "futures"] {
         for api in ["v1", "v3"] {
-            let id = scene.place(surface, api);
+            let id = scenario.place(surface, api);
             let tells = |line: &Value| {
                 let event = &line["event"];
                 let order = if surface == "spot" {
@@ -385,8 +395,8 @@ fn both_user_streams_report_an_order() {
 
 #[test]
 fn public_streams_are_watched_by_symbol() {
-    let scene = Scene::new();
-    let mut watch = scene
+    let scenario = Scenario::new();
+    let mut watch = scenario
         .venue
         .watch(&["futures:BTCUSDT", "--streams", "bookTicker"]);
     let top = |line: &Value| {
@@ -398,31 +408,31 @@ fn public_streams_are_watched_by_symbol() {
 
 #[test]
 fn an_order_with_a_builder_code_has_its_own_response() {
-    let mut scene = Scene::new();
-    scene.approve("builder");
-    let id = scene.unique("b");
-    let mut order = scene.order("futures", &id);
-    order.extend(words(&format!("builder={BUILDER} feeRate=0.0005")));
-    let answer = scene.venue.answer("v3", "futures.new_order", &order);
+    let mut scenario = Scenario::new();
+    scenario.approve("builder");
+    let id = scenario.unique("b");
+    let mut order = scenario.order("futures", &id);
+    order.extend(arguments(&format!("builder={BUILDER} feeRate=0.0005")));
+    let answer = scenario.venue.answer("v3", "futures.new_order", &order);
     assert!(!answer["data"]["orderId"].is_null(), "{answer}");
     // A fee above the rate that the user has approved.
     order.pop();
     order.push("feeRate=0.5".to_owned());
-    let output = scene.venue.call("v3", "futures.new_order", &order);
+    let output = scenario.venue.call("v3", "futures.new_order", &order);
     assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
 fn the_brand_appears_in_all_branded_names() {
-    let scene = Scene {
+    let scenario = Scenario {
         venue: Venue::start(&["--brand", "acme"]),
         count: 0,
     };
-    let user = scene.user(0);
-    let brand = words("--set venue.brand=acme");
+    let user = scenario.user(0);
+    let brand = arguments("--set venue.brand=acme");
     let call = |route: &str, parameters: &str| {
-        let all = [brand.clone(), words(parameters)].concat();
-        scene.venue.answer("v3", route, &all)
+        let all = [brand.clone(), arguments(parameters)].concat();
+        scenario.venue.answer("v3", route, &all)
     };
     call("chain.locked_staking", "");
     call("spot.account", "");

@@ -100,13 +100,13 @@ fn an_unknown_symbol_ends_the_watch_with_code_1() {
     for mode in ["streams", "documented", "auto"] {
         let set = format!("venue.market_data={mode}");
         let mut watch = venue.watch(&["spot:NOSUCH", "--streams", "tradepro", "--set", &set]);
-        let told = watch.until(&|line| {
+        let reported = watch.until(&|line| {
             let notice = line["notice"].as_str().unwrap_or_default();
             notice.starts_with("nosuch@tradepro: not available")
         });
         assert!(
-            told.to_string().contains("-1121") || mode == "streams",
-            "{told}"
+            reported.to_string().contains("-1121") || mode == "streams",
+            "{reported}"
         );
         let (code, text) = watch.end();
         assert_eq!(code, Some(1), "{mode}: {text}");
@@ -124,7 +124,7 @@ fn a_watch_without_an_address_or_a_surface_is_a_usage_error() {
         "{text}"
     );
     let venue = Venue::start(&[]);
-    for (arguments, words) in [
+    for (arguments, reason) in [
         (&["chain:BTCUSDT"][..], "write spot: or futures:"),
         (&["futures:BTCUSDT", "--surface", "spot"], "see --surface"),
         (
@@ -134,7 +134,7 @@ fn a_watch_without_an_address_or_a_surface_is_a_usage_error() {
     ] {
         let (code, text) = venue.watch(arguments).end();
         assert_eq!(code, Some(2), "{text}");
-        assert!(text.contains(words), "{text}");
+        assert!(text.contains(reason), "{text}");
     }
 }
 

@@ -52,12 +52,12 @@ streams = ["book"]
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A venue with an order of another client, and the launch of a run on it.
-struct Stage {
+struct Setup {
     venue: Venue,
     launch: Launch,
 }
 
-impl Stage {
+impl Setup {
     /// The strategy keeps this many orders at rest.
     fn new(seed: &str, orders: u32) -> Self {
         let venue = Venue::start(&["--seed", seed]);
@@ -113,7 +113,7 @@ impl Stage {
     /// Waits until no order of the run rests and its watchdog has ended.
     fn until_swept(&self) {
         self.until("no order of the run rests", &|own| own == 0);
-        watchdogs::until_gone(self.launch.data());
+        watchdogs::wait_until_ended(self.launch.data());
         self.until(
             "no order of the run rests after its watchdog ended",
             &|own| own == 0,
@@ -129,7 +129,7 @@ fn wait(what: &str, is_it: impl Fn() -> bool) {
     }
 }
 
-impl Drop for Stage {
+impl Drop for Setup {
     fn drop(&mut self) {
         // The venue ends with this value, and the watchdogs would wait for it.
         for pid in watchdogs::of(self.launch.data()) {
@@ -148,93 +148,93 @@ fn own(orders: &Value) -> Vec<&Value> {
 
 #[test]
 fn a_run_that_is_killed_leaves_no_spot_order() {
-    let stage = Stage::new("41", 3);
-    let instance = stage.start(3);
+    let setup = Setup::new("41", 3);
+    let instance = setup.start(3);
     instance.kill();
-    stage.until_swept();
+    setup.until_swept();
 }
 
 #[test]
 fn a_run_that_is_killed_in_a_burst_leaves_no_spot_order() {
-    let stage = Stage::new("42", 150);
-    let instance = stage.start(20);
+    let setup = Setup::new("42", 150);
+    let instance = setup.start(20);
     instance.kill();
-    stage.until_swept();
+    setup.until_swept();
     // The watchdog of the previous run must not hinder the next run.
-    let instance = stage.start(20);
+    let instance = setup.start(20);
     assert_eq!(instance.terminate().code(), Some(0));
-    assert_eq!(stage.open(), ["web_a"]);
-    watchdogs::until_gone(stage.launch.data());
-    stage.accepted();
+    assert_eq!(setup.open(), ["web_a"]);
+    watchdogs::wait_until_ended(setup.launch.data());
+    setup.accepted();
 }
 
 #[test]
 fn a_stopped_process_loses_its_orders_and_trades_again() {
-    let stage = Stage::new("43", 3);
-    let mut instance = stage.start(3);
+    let setup = Setup::new("43", 3);
+    let mut instance = setup.start(3);
     instance.signal("STOP");
-    stage.until("no order of the run rests", &|own| own == 0);
-    watchdogs::until_gone(stage.launch.data());
-    let accepted = stage.accepted();
+    setup.until("no order of the run rests", &|own| own == 0);
+    watchdogs::wait_until_ended(setup.launch.data());
+    let accepted = setup.accepted();
     instance.signal("CONT");
     instance.until("status", &|status| status["state"] != "ready");
     instance.ready();
-    stage.until("new orders rest", &|own| own == 3);
-    assert_eq!(stage.accepted(), accepted + 3);
+    setup.until("new orders rest", &|own| own == 3);
+    assert_eq!(setup.accepted(), accepted + 3);
     instance.until("orders", &|orders| {
         let own = own(orders);
         own.len() == 3 && own.iter().all(|order| order["status"] == "NEW")
     });
     assert_eq!(instance.terminate().code(), Some(0));
-    assert_eq!(stage.open(), ["web_a"]);
+    assert_eq!(setup.open(), ["web_a"]);
 }
 
 #[test]
 fn a_killed_watchdog_is_replaced_before_new_orders_leave() {
-    let stage = Stage::new("44", 3);
-    let mut instance = stage.start(3);
-    let first = watchdogs::of(stage.launch.data());
+    let setup = Setup::new("44", 3);
+    let mut instance = setup.start(3);
+    let first = watchdogs::of(setup.launch.data());
     // With this fault the next watchdog cannot show that it is able to cancel orders.
     let away = json!({"fault": "html", "status": 502, "route": "spot.open_orders"});
-    stage.venue.control("/faults", &away);
+    setup.venue.control("/faults", &away);
     watchdogs::kill(&first[0]);
     let unwatched = |status: &Value| {
         let doubts = status["doubts"].as_array().unwrap();
         doubts.contains(&json!("no watchdog process covers spot orders"))
     };
     instance.until("status", &unwatched);
-    let accepted = stage.accepted();
-    let rests = stage.open().into_iter().find(|id| id != "web_a").unwrap();
+    let accepted = setup.accepted();
+    let rests = setup.open().into_iter().find(|id| id != "web_a").unwrap();
     let cancel = json!({"act": "cancel", "surface": "spot", "symbol": "BTCUSDT",
         "client_order_id": rests});
-    stage.venue.control("/act", &cancel);
+    setup.venue.control("/act", &cancel);
     instance.until("orders", &|orders| own(orders).len() == 2);
     wait("another watchdog starts", || {
-        let now = watchdogs::of(stage.launch.data());
+        let now = watchdogs::of(setup.launch.data());
         now.len() == 1 && now != first
     });
     wait("the watchdog retries", || {
         instance.log().contains("not armed; it is tried again")
     });
     assert_eq!(
-        stage.accepted(),
+        setup.accepted(),
         accepted,
         "an order was sent without a watchdog"
     );
-    stage.venue.control_delete("/faults");
+    setup.venue.control_delete("/faults");
     instance.ready();
-    stage.until("a new order rests", &|own| own == 3);
-    assert_eq!(stage.accepted(), accepted + 1);
+    setup.until("a new order rests", &|own| own == 3);
+    assert_eq!(setup.accepted(), accepted + 1);
     instance.kill();
-    stage.until_swept();
+    setup.until_swept();
 }
 
 #[test]
 fn a_watchdog_retries_until_the_network_is_back() {
-    let stage = Stage::new("45", 3);
-    let instance = stage.start(3);
+    let setup = Setup::new("45", 3);
+    let instance = setup.start(3);
     let cut = json!({"fault": "unknown", "how": "cut", "accepted": false, "surface": "spot"});
-    stage.venue.control("/faults", &cut);
+    setup.venue.control("/faults", &cut);
     let log = instance.log().len();
     instance.signal("KILL");
     wait("it tries", || {
@@ -243,53 +243,53 @@ fn a_watchdog_retries_until_the_network_is_back() {
             .count()
             > 2
     });
-    assert_eq!(stage.open().len(), 4);
-    stage.venue.control_delete("/faults");
+    assert_eq!(setup.open().len(), 4);
+    setup.venue.control_delete("/faults");
     let busy = json!({"fault": "unknown", "how": "503", "accepted": true, "count": 3,
         "route": "spot.cancel_order"});
-    stage.venue.control("/faults", &busy);
-    stage.until_swept();
+    setup.venue.control("/faults", &busy);
+    setup.until_swept();
 }
 
 #[test]
 fn a_watchdog_honours_a_ban_that_its_run_received() {
-    let stage = Stage::new("47", 1);
-    let instance = stage.start(1);
+    let setup = Setup::new("47", 1);
+    let instance = setup.start(1);
     let ban = json!({"fault": "ban", "status": 418, "for_ms": 8_000, "surface": "spot"});
-    stage.venue.control("/faults", &ban);
-    let told = stage.launch.data().join("bans");
-    wait("the ban is written down", || told.exists());
+    setup.venue.control("/faults", &ban);
+    let reported = setup.launch.data().join("bans");
+    wait("the ban is written down", || reported.exists());
     instance.kill();
-    let mut last = stage.venue.hits();
+    let mut last = setup.venue.hits();
     let before = last;
-    while let Some(hits) = stage.venue.hits() {
+    while let Some(hits) = setup.venue.hits() {
         last = Some(hits);
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(last, before, "a request was sent during the ban");
-    stage.until_swept();
+    setup.until_swept();
 }
 
 #[test]
 fn a_watchdog_cancels_above_the_documented_weight() {
-    let stage = Stage::new("48", 3);
-    let instance = stage.start(3);
+    let setup = Setup::new("48", 3);
+    let instance = setup.start(3);
     // The venue allows a weight of 6,000 a minute, the sample of docs/interface/limits.md is 1,200.
     // Each of these requests costs 20.
     let depth = ["symbol=BTCUSDT".to_owned(), "limit=1000".to_owned()];
     for _ in 0..70 {
-        stage.venue.answer("v1", "spot.depth", &depth);
+        setup.venue.answer("v1", "spot.depth", &depth);
     }
     instance.kill();
-    stage.until_swept();
+    setup.until_swept();
 }
 
 #[test]
 fn an_orderly_end_with_keep_ends_the_watchdog() {
-    let mut stage = Stage::new("46", 3);
-    stage.launch = stage.launch.clone().set("run.on_stop=keep");
-    let instance = stage.start(3);
+    let mut setup = Setup::new("46", 3);
+    setup.launch = setup.launch.clone().set("run.on_stop=keep");
+    let instance = setup.start(3);
     assert_eq!(instance.terminate().code(), Some(0));
-    watchdogs::until_gone(stage.launch.data());
-    assert_eq!(stage.open().len(), 4, "the orders must be kept");
+    watchdogs::wait_until_ended(setup.launch.data());
+    assert_eq!(setup.open().len(), 4, "the orders must be kept");
 }

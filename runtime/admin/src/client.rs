@@ -43,7 +43,7 @@ pub enum TokenSource {
 
 /// The queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum Query {
     /// [`crate::view::Status`].
     Status,
     /// A list of [`crate::view::Order`].
@@ -56,7 +56,7 @@ pub enum Question {
     Strategies,
 }
 
-impl Question {
+impl Query {
     /// All queries.
     pub const ALL: [Self; 5] = [
         Self::Status,
@@ -80,7 +80,7 @@ impl Question {
 
 /// Why a query or a command failed.
 #[derive(Debug, thiserror::Error)]
-pub enum AskError {
+pub enum QueryError {
     /// No instance is running.
     #[error("no instance is running: {0}; start it with windvane run")]
     NotRunning(String),
@@ -100,7 +100,7 @@ pub enum AskError {
     },
 }
 
-impl AskError {
+impl QueryError {
     /// The exit code of the command line: 3 if no instance is running, else 1.
     pub const fn exit_code(&self) -> u8 {
         match self {
@@ -119,32 +119,31 @@ pub struct Admin {
 
 impl Admin {
     /// Finds the instance of a data folder by its `admin.addr`.
-    pub async fn in_data_dir(data_dir: &Path, token: TokenSource) -> Result<Self, AskError> {
+    pub async fn in_data_dir(data_dir: &Path, token: TokenSource) -> Result<Self, QueryError> {
         let path = AddressFile::path(data_dir);
         match AddressFile::read(data_dir) {
             Ok(Some(address)) => Self::connect(address, token).await,
-            Ok(None) => Err(AskError::NotRunning(format!(
+            Ok(None) => Err(QueryError::NotRunning(format!(
                 "there is no {}",
                 path.display()
             ))),
             Err(error) => {
                 let text = format!("{} cannot be used: {error}", path.display());
-                Err(AskError::NotRunning(text))
+                Err(QueryError::NotRunning(text))
             }
         }
     }
 
     /// Connects to the instance at an address. Verifies that it is Windvane before it reads the
     /// token.
-    pub async fn connect(address: SocketAddr, token: TokenSource) -> Result<Self, AskError> {
-        let asked = request(address, Method::GET, "/health").body(Full::default());
-        let answer =
-            exchange(address, asked, ANSWER_WITHIN)
-                .await
-                .map_err(|broken| match broken {
-                    Broken::Cut(_) => somebody_else(address),
-                    broken => broken.at(address),
-                })?;
+    pub async fn connect(address: SocketAddr, token: TokenSource) -> Result<Self, QueryError> {
+        let request_sent = request(address, Method::GET, "/health").body(Full::default());
+        let answer = exchange(address, request_sent, ANSWER_WITHIN)
+            .await
+            .map_err(|broken| match broken {
+                Broken::Cut(_) => somebody_else(address),
+                broken => broken.at(address),
+            })?;
         let server = answer.headers().get(SERVER);
         if server.is_none_or(|name| name != server::SERVER) {
             return Err(somebody_else(address));
@@ -161,10 +160,10 @@ impl Admin {
         self.address
     }
 
-    /// Sends a query. `T` is the type that [`Question`] names, or `serde_json::Value`.
-    pub async fn get<T: DeserializeOwned>(&self, question: Question) -> Result<T, AskError> {
+    /// Sends a query. `T` is the type that [`Query`] names, or `serde_json::Value`.
+    pub async fn get<T: DeserializeOwned>(&self, question: Query) -> Result<T, QueryError> {
         let path = format!("/api/{}", question.as_str());
-        self.ask(Method::GET, &path, Full::default(), ANSWER_WITHIN)
+        self.query(Method::GET, &path, Full::default(), ANSWER_WITHIN)
             .await
     }
 
@@ -173,7 +172,7 @@ impl Admin {
         &self,
         command: Command,
         strategy: Option<&str>,
-    ) -> Result<Applied, AskError> {
+    ) -> Result<Applied, QueryError> {
         #[derive(Serialize)]
         struct Order<'a> {
             strategy: &'a str,
@@ -184,7 +183,7 @@ impl Admin {
 
     /// Sends a reload. The instance refuses it if it does not read the configuration from the file
     /// `config`.
-    pub async fn reload(&self, config: Option<&Path>) -> Result<Applied, AskError> {
+    pub async fn reload(&self, config: Option<&Path>) -> Result<Applied, QueryError> {
         #[derive(Serialize)]
         struct Order<'a> {
             config: &'a Path,
@@ -197,7 +196,7 @@ impl Admin {
         &self,
         command: Command,
         order: Option<impl Serialize>,
-    ) -> Result<Applied, AskError> {
+    ) -> Result<Applied, QueryError> {
         let body = match order.map(|order| serde_json::to_vec(&order)) {
             None => Bytes::new(),
             Some(Ok(body)) => body.into(),
@@ -210,21 +209,22 @@ impl Admin {
         let path = format!("/api/{}", command.as_str());
         // The server must give up first, because it reports the reason.
         let within = command.answer_within(ANSWER_WITHIN) + BREATH;
-        self.ask(Method::POST, &path, Full::new(body), within).await
+        self.query(Method::POST, &path, Full::new(body), within)
+            .await
     }
 
-    async fn ask<T: DeserializeOwned>(
+    async fn query<T: DeserializeOwned>(
         &self,
         method: Method,
         path: &str,
         body: Full<Bytes>,
         within: Duration,
-    ) -> Result<T, AskError> {
-        let asked = request(self.address, method, path)
+    ) -> Result<T, QueryError> {
+        let request_sent = request(self.address, method, path)
             .header(AUTHORIZATION, self.token.authorization())
             .header(CONTENT_TYPE, "application/json")
             .body(body);
-        let answer = exchange(self.address, asked, within).await;
+        let answer = exchange(self.address, request_sent, within).await;
         let answer = answer.map_err(|broken| broken.at(self.address))?;
         let (head, body) = answer.into_parts();
         if head.status.is_success() {
@@ -233,12 +233,12 @@ impl Admin {
                 .map_err(|error| self.failed(&format!("answered without valid JSON: {error}")));
         }
         match serde_json::from_slice(&body) {
-            Ok(refused) => Err(AskError::Refused(head.status, refused)),
+            Ok(refused) => Err(QueryError::Refused(head.status, refused)),
             Err(_) => Err(self.failed(&format!("answered {} without a reason", head.status))),
         }
     }
 
-    fn failed(&self, what: &str) -> AskError {
+    fn failed(&self, what: &str) -> QueryError {
         Broken::Other(what.to_owned()).at(self.address)
     }
 }
@@ -256,21 +256,21 @@ enum Broken {
 }
 
 impl Broken {
-    fn at(self, address: SocketAddr) -> AskError {
+    fn at(self, address: SocketAddr) -> QueryError {
         let what = match self {
             Self::Nobody => {
-                return AskError::NotRunning(format!("no program listens at {address}"));
+                return QueryError::NotRunning(format!("no program listens at {address}"));
             }
             Self::Late => "does not answer".to_owned(),
             Self::Cut(error) => format!("broke the connection: {error}"),
             Self::Other(error) => error,
         };
-        AskError::Failed { address, what }
+        QueryError::Failed { address, what }
     }
 }
 
-fn somebody_else(address: SocketAddr) -> AskError {
-    AskError::NotRunning(format!("the program at {address} is not Windvane"))
+fn somebody_else(address: SocketAddr) -> QueryError {
+    QueryError::NotRunning(format!("the program at {address} is not Windvane"))
 }
 
 fn request(address: SocketAddr, method: Method, path: &str) -> http::request::Builder {

@@ -15,11 +15,11 @@
 //! let token = Token::read_or_create(&data_dir.join("admin.token"))?;
 //! let (publish, published) = watch::channel(Arc::new(Published::default()));
 //! let (steer, mut steered) = mpsc::channel(16);
-//! let beat = Beat::new();
+//! let heartbeat = Heartbeat::new();
 //! let served = Served {
 //!     published: published.clone(),
 //!     steer,
-//!     beat: beat.clone(),
+//!     heartbeat: heartbeat.clone(),
 //!     metrics,
 //! };
 //! let server = Server::start(Settings::new(data_dir), token, served).await?;
@@ -28,7 +28,7 @@
 //! let engine_loop = async {
 //!     // Also publish every 100 ms or so when something changed, without a command.
 //!     while let Some(steer) = steered.recv().await {
-//!         beat.mark();
+//!         heartbeat.mark();
 //!         if !steer.is_wanted() {
 //!             continue;
 //!         }
@@ -39,7 +39,7 @@
 //! };
 //! tokio::select! {
 //!     () = engine_loop => {}
-//!     () = notifier.keep(beat.clone(), published) => {}
+//!     () = notifier.keep(heartbeat.clone(), published) => {}
 //! }
 //! notifier.stopping();
 //! server.stop().await;
@@ -50,8 +50,8 @@
 #![forbid(unsafe_code)]
 
 mod address_file;
-mod beat;
 pub mod client;
+mod heartbeat;
 pub mod metrics;
 pub mod server;
 pub mod service;
@@ -59,8 +59,8 @@ mod steer;
 mod token;
 pub mod view;
 
-pub use beat::Beat;
-pub use client::{Admin, AskError, Question, TokenSource};
+pub use client::{Admin, Query, QueryError, TokenSource};
+pub use heartbeat::Heartbeat;
 pub use metrics::Metrics;
 pub use server::{Served, Server, Settings, StartError};
 pub use service::Notifier;

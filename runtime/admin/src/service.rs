@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::beat::Beat;
+use crate::heartbeat::Heartbeat;
 use crate::view::{Published, Status};
 
 /// How often the status is sent without a watchdog to feed.
@@ -101,25 +101,28 @@ impl Notifier {
 
     /// Feeds the watchdog while the engine's loop makes progress, and sends the status. Runs until
     /// the publisher is dropped; run it together with the run and stop it at its end.
-    pub async fn keep(&self, beat: Beat, mut published: watch::Receiver<Arc<Published>>) {
+    pub async fn keep(&self, heartbeat: Heartbeat, mut published: watch::Receiver<Arc<Published>>) {
         // Half of the allowed time, as the protocol asks for.
         let every = self.watchdog.map_or(TOLD_EVERY, |allowed| allowed / 2);
         let mut turns = tokio::time::interval(every.max(Duration::from_millis(1)));
         turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut told = String::new();
+        let mut sent = String::new();
         loop {
             tokio::select! {
                 _ = turns.tick() => {}
                 changed = published.changed() => if changed.is_err() { return },
             }
             // A single late turn is not a hang. A beat as old as the whole allowed time is.
-            if self.watchdog.is_some_and(|allowed| beat.age() < allowed) {
+            if self
+                .watchdog
+                .is_some_and(|allowed| heartbeat.age() < allowed)
+            {
                 self.watchdog();
             }
             let line = line(&published.borrow_and_update().status);
-            if line != told {
+            if line != sent {
                 self.status(&line);
-                told = line;
+                sent = line;
             }
         }
     }
@@ -167,7 +170,7 @@ mod tests {
         (folder, socket, path)
     }
 
-    fn heard(socket: &UnixDatagram) -> String {
+    fn received(socket: &UnixDatagram) -> String {
         let mut buffer = [0; 512];
         let length = socket.recv(&mut buffer).unwrap();
         String::from_utf8_lossy(&buffer[..length]).into_owned()
@@ -182,7 +185,7 @@ mod tests {
         notifier.watchdog();
         notifier.reloading();
         notifier.stopping();
-        let all: Vec<_> = (0..5).map(|_| heard(&socket)).collect();
+        let all: Vec<_> = (0..5).map(|_| received(&socket)).collect();
         assert_eq!(
             all,
             [
@@ -202,7 +205,7 @@ mod tests {
         let socket = UnixDatagram::bind_addr(&address).unwrap();
         let notifier = Notifier::to(OsStr::new(&format!("@{name}")), None).unwrap();
         notifier.ready();
-        assert_eq!(heard(&socket), "READY=1");
+        assert_eq!(received(&socket), "READY=1");
         let missing = Notifier::to(OsStr::new("/nowhere/notify"), None).unwrap_err();
         assert!(missing.to_string().contains("/nowhere/notify"));
         Notifier::nobody().ready();
@@ -212,26 +215,26 @@ mod tests {
     async fn the_watchdog_is_fed_only_while_the_loop_is_alive() {
         let (_folder, socket, path) = manager();
         let notifier = Notifier::to(path.as_os_str(), Some(Duration::from_mins(1))).unwrap();
-        let beat = Beat::aged(Duration::from_mins(2));
+        let heartbeat = Heartbeat::aged(Duration::from_mins(2));
         let (publish, published) = watch::channel(Arc::new(Published::default()));
         let keeping = tokio::spawn({
-            let beat = beat.clone();
-            async move { notifier.keep(beat, published).await }
+            let heartbeat = heartbeat.clone();
+            async move { notifier.keep(heartbeat, published).await }
         });
         // The beat is too old, so the status arrives without a sign of life before it.
-        let hear = move || {
-            let text = heard(&socket);
+        let receive = move || {
+            let text = received(&socket);
             (text, socket)
         };
-        let (first, socket) = tokio::task::spawn_blocking(hear).await.unwrap();
+        let (first, socket) = tokio::task::spawn_blocking(receive).await.unwrap();
         assert_eq!(first, "STATUS=paper, booting");
 
-        beat.mark();
+        heartbeat.mark();
         let mut next = Published::default();
         next.status.state = State::Degraded;
         next.status.reason = "the journal does not write in time".into();
         publish.send(Arc::new(next)).unwrap();
-        let after = tokio::task::spawn_blocking(move || [heard(&socket), heard(&socket)]);
+        let after = tokio::task::spawn_blocking(move || [received(&socket), received(&socket)]);
         let status = "STATUS=paper, degraded: the journal does not write in time";
         assert_eq!(after.await.unwrap(), ["WATCHDOG=1", status]);
         drop(publish);

@@ -41,7 +41,7 @@ impl Command {
     ];
 
     /// Whether it sets a latch, which survives restarts once it is durable.
-    pub const fn latches(self) -> bool {
+    pub const fn sets_kill_switch(self) -> bool {
         match self {
             Self::Pause | Self::Halt | Self::Flatten => true,
             Self::Resume | Self::Reload => false,
@@ -88,7 +88,7 @@ impl Steer {
     /// caller disconnected. Any other command does not: the caller no longer expects trading to
     /// start.
     pub fn is_wanted(&self) -> bool {
-        self.command.latches() || !self.answer.is_closed()
+        self.command.sets_kill_switch() || !self.answer.is_closed()
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn only_risk_reducing_commands_run_after_a_disconnect() {
         for command in Command::ALL {
-            let (answer, asker) = oneshot::channel();
+            let (answer, caller) = oneshot::channel();
             let strategy = None;
             let steer = Steer {
                 command,
@@ -144,8 +144,8 @@ mod tests {
                 answer,
             };
             assert!(steer.is_wanted());
-            drop(asker);
-            assert_eq!(steer.is_wanted(), command.latches(), "{command:?}");
+            drop(caller);
+            assert_eq!(steer.is_wanted(), command.sets_kill_switch(), "{command:?}");
         }
     }
 }

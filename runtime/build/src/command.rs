@@ -152,12 +152,12 @@ fn name(command: &Command) -> String {
 
 /// The last lines, without cargo's progress lines.
 fn tail<'a>(lines: impl Iterator<Item = &'a str>) -> String {
-    let told = |line: &&str| {
+    let is_relevant = |line: &&str| {
         let line = line.trim_start();
         !["Compiling ", "Downloaded ", "Downloading ", "Fresh "]
             .iter()
             .any(|p| line.starts_with(p))
     };
-    let lines: Vec<&str> = lines.filter(told).collect();
+    let lines: Vec<&str> = lines.filter(is_relevant).collect();
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }

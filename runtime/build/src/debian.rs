@@ -49,9 +49,9 @@ fn open(root: &Path, dir: &Path) -> Result<Toolchain, String> {
     let stamp = std::fs::read_to_string(root.join(STAMP));
     let stamp = stamp.map_err(|error| format!("{} is not complete: {error}", root.display()))?;
     let private = private(root, dir)?;
-    let said = verbose_version(&private)?;
-    if said == stamp {
-        Ok(Toolchain::new(&said, Some(private)))
+    let printed = verbose_version(&private)?;
+    if printed == stamp {
+        Ok(Toolchain::new(&printed, Some(private)))
     } else {
         Err(format!(
             "{} contains another compiler than when it was created",
@@ -109,8 +109,8 @@ pub(super) fn make(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Toolcha
     let version = unpack(staging.path(), progress)?;
     let root = staging.path().join("root");
     let private = private(&root, dir)?;
-    let said = verbose_version(&private)?;
-    check_release(&said)?;
+    let printed = verbose_version(&private)?;
+    check_release(&printed)?;
     build_library(staging.path(), &root, &private, dir, progress)?;
     for unneeded in [
         "usr/src",
@@ -121,7 +121,7 @@ pub(super) fn make(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Toolcha
         let path = root.join(unneeded);
         let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
     }
-    std::fs::write(root.join(STAMP), &said).map_err(|error| error.to_string())?;
+    std::fs::write(root.join(STAMP), &printed).map_err(|error| error.to_string())?;
     let place = folder.join(format!("{RECIPE}-{version}"));
     // An existing folder here is incomplete: a complete one would have been found above.
     let _ = std::fs::remove_dir_all(&place);

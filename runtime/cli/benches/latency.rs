@@ -84,15 +84,15 @@ fn main() {
         measured(&role);
         return;
     }
-    let words: Vec<_> = std::env::args().collect();
+    let arguments: Vec<_> = std::env::args().collect();
     let after = |word: &str| {
-        let place = words.iter().position(|known| known == word)?;
-        words.get(place + 1).cloned()
+        let place = arguments.iter().position(|known| known == word)?;
+        arguments.get(place + 1).cloned()
     };
     let seconds =
         after("--seconds").map_or(30, |text| text.parse().expect("--seconds must be a number"));
     let only = after("--way");
-    let has = |flag: &str| words.iter().any(|word| word == flag);
+    let has = |flag: &str| arguments.iter().any(|word| word == flag);
     let options: Vec<_> = OPTIONS.iter().filter(|(flag, _)| has(flag)).collect();
     let options: Vec<_> = options.iter().map(|(_, option)| *option).collect();
     let rate = after("--rate").unwrap_or_else(|| "400".to_owned());
@@ -191,7 +191,7 @@ fn measured(role: &str) {
         .build()
         .expect("cannot start the async runtime");
     let market = Market::Venue(Box::new(settings));
-    let watchdog = watchdog::Begin {
+    let watchdog = watchdog::ProcessArguments {
         arguments: Vec::new(),
     };
     let reread = std::sync::Arc::new(|_: Option<&std::path::Path>| {

@@ -36,19 +36,19 @@ const SEGMENT_S: f64 = 300.0;
 const HEAD_BYTES: usize = 20_000;
 
 fn main() {
-    let mut words = std::env::args().skip(1);
-    let rate: f64 = words
+    let mut arguments = std::env::args().skip(1);
+    let rate: f64 = arguments
         .next()
         .expect("the first argument is a rate")
         .parse()
         .expect("the rate must be a number");
-    let file = words
+    let file = arguments
         .next()
         .expect("the second argument is a configuration file");
     let mut overrides = Overrides::default();
-    while let Some(word) = words.next() {
+    while let Some(word) = arguments.next() {
         assert_eq!(word, "--data", "the only option is --data FILE");
-        let data = words.next().expect("--data needs a file");
+        let data = arguments.next().expect("--data needs a file");
         overrides.set.push(format!("backtest.data=[\"{data}\"]"));
     }
     let config = Config::load(Path::new(&file), &overrides).unwrap();
@@ -56,7 +56,7 @@ fn main() {
     let directory = Arc::new(Directory::lock(folder.path()).unwrap());
     let (ready, recovered) = open(Arc::clone(&directory)).unwrap();
     let options = windvane_journal::Options::default();
-    let journal = ready.begin(&head(0), recovered.next, &options, Arc::new(|_| {}));
+    let journal = ready.begin(&checkpoint(0), recovered.next, &options, Arc::new(|_| {}));
     let mut run = Run {
         journal: journal.unwrap(),
         recorder: Recorder::new(true),
@@ -112,7 +112,7 @@ fn main() {
 }
 
 /// A segment header that compresses to about one third.
-fn head(seed: usize) -> Vec<u8> {
+fn checkpoint(seed: usize) -> Vec<u8> {
     let byte = |at: usize| (at.wrapping_mul(at + seed) >> 3) as u8;
     (0..HEAD_BYTES)
         .map(|at| if at % 3 == 0 { byte(at) } else { 0 })
@@ -122,7 +122,7 @@ fn head(seed: usize) -> Vec<u8> {
 fn begin_again(directory: &Arc<Directory>) -> Journal {
     let (ready, recovered) = open(Arc::clone(directory)).unwrap();
     let options = windvane_journal::Options::default();
-    let journal = ready.begin(&head(1), recovered.next, &options, Arc::new(|_| {}));
+    let journal = ready.begin(&checkpoint(1), recovered.next, &options, Arc::new(|_| {}));
     std::thread::sleep(Duration::from_secs(20));
     journal.unwrap()
 }
@@ -188,10 +188,10 @@ impl Run {
         self.recorder.seal();
         self.append();
         self.segments += 1;
-        let head = head(self.segments as usize);
+        let checkpoint = checkpoint(self.segments as usize);
         while self
             .journal
-            .roll(head.clone(), self.recorder.chain())
+            .roll(checkpoint.clone(), self.recorder.chain())
             .is_err()
         {
             std::thread::sleep(Duration::from_millis(1));

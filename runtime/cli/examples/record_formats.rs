@@ -22,14 +22,14 @@ use windvane_model::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
 use windvane_model::record::{self, Block, Format, Recorder};
 
 fn main() {
-    let mut words = std::env::args().skip(1);
-    let file = words
+    let mut arguments = std::env::args().skip(1);
+    let file = arguments
         .next()
         .expect("the first argument is a configuration file");
     let mut overrides = Overrides::default();
-    while let Some(word) = words.next() {
+    while let Some(word) = arguments.next() {
         assert_eq!(word, "--data", "the only option is --data FILE");
-        let data = words.next().expect("--data needs a file");
+        let data = arguments.next().expect("--data needs a file");
         overrides.set.push(format!("backtest.data=[\"{data}\"]"));
     }
     let config = Config::load(Path::new(&file), &overrides).unwrap();

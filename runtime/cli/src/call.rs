@@ -85,8 +85,8 @@ impl CallVerb {
             let dry = call.dry_run(&client)?;
             return print_line(&serde_json::to_string(&dry).map_err(Failure::failed)?);
         }
-        if let Some(question) = call.confirmation().filter(|_| !self.yes) {
-            confirm(&question)?;
+        if let Some(query) = call.confirmation().filter(|_| !self.yes) {
+            confirm(&query)?;
         }
         let outcome = super::block_on(async {
             // Do not fetch the venue's time for a request that cannot be built.
@@ -153,14 +153,14 @@ impl From<CallError> for Failure {
     }
 }
 
-fn confirm(question: &str) -> Result<(), Failure> {
+fn confirm(query: &str) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Usage(format!(
-            "{question}: this moves assets or grants rights, and there is no terminal to ask on; \
+            "{query}: this moves assets or grants rights, and there is no terminal to ask on; \
              pass --yes to confirm"
         )));
     }
-    eprint!("{question}\nSend it? Type yes: ");
+    eprint!("{query}\nSend it? Type yes: ");
     let mut line = String::new();
     std::io::stderr()
         .flush()

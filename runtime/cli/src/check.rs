@@ -5,7 +5,7 @@ use clap::Args;
 use super::place::Place;
 use super::{Failure, print_line, run};
 use windvane_config::Mode;
-use windvane_live::check::{self, Asking};
+use windvane_live::check::{self, CheckOptions};
 use windvane_live::connection::Needs;
 
 #[derive(Debug, Args)]
@@ -43,12 +43,12 @@ impl Check {
         if no_keys.is_none() && needs.signer && keys.signer.is_none() && keys.wallet.is_none() {
             not_set.push("signer");
         }
-        let asking = Asking {
+        let options = CheckOptions {
             settings,
             no_keys,
             not_set,
         };
-        let report = super::block_on(check::check(&config, asking))?;
+        let report = super::block_on(check::check(&config, options))?;
         if self.json {
             print_line(&report.json().to_string())?;
         } else {

@@ -13,7 +13,7 @@ use windvane_model::Time;
 
 use super::{Failure, print_line};
 use windvane_live::retention;
-use windvane_replay::export::Words;
+use windvane_replay::export::RecordFormatter;
 use windvane_replay::ledger;
 use windvane_report::utc;
 
@@ -259,12 +259,13 @@ impl Export {
                     continue;
                 }
             };
-            let Some(words) = Words::new(number, &stored.head) else {
-                let what = "its head cannot be read; it may be damaged or from another version";
+            let Some(formatter) = RecordFormatter::new(number, &stored.checkpoint) else {
+                let what =
+                    "its checkpoint cannot be read; it may be damaged or from another version";
                 problem.get_or_insert(format!("segment {number:08x}: {what}"));
                 continue;
             };
-            writeln!(out, "{}", words.head())?;
+            writeln!(out, "{}", formatter.checkpoint())?;
             for block in stored.blocks {
                 if block.lacks_market() {
                     let lost = json!({
@@ -280,7 +281,7 @@ impl Export {
                     if self.from.is_some_and(place) || self.to.is_some_and(|to| !place(to)) {
                         continue;
                     }
-                    writeln!(out, "{}", words.record(sequence, &record))?;
+                    writeln!(out, "{}", formatter.record(sequence, &record))?;
                 }
             }
             if let Some(tear) = stored.tear {

@@ -177,7 +177,7 @@ pub fn main() -> ExitCode {
 
 impl Verb {
     fn run(self) -> Result<(), Failure> {
-        use windvane_admin::{Command, Question};
+        use windvane_admin::{Command, Query};
         match self {
             Self::Demo(demo) => demo.run(),
             Self::Backtest(backtest) => backtest.run(),
@@ -192,11 +192,11 @@ impl Verb {
             Self::Check(check) => check.run(),
             Self::Replay(replay) => replay.run(),
             Self::Journal(journal) => journal.run(),
-            Self::Status(instance) => instance.ask(Question::Status),
-            Self::Orders(instance) => instance.ask(Question::Orders),
-            Self::Positions(instance) => instance.ask(Question::Positions),
-            Self::Balances(instance) => instance.ask(Question::Balances),
-            Self::Strategies(instance) => instance.ask(Question::Strategies),
+            Self::Status(instance) => instance.query(Query::Status),
+            Self::Orders(instance) => instance.query(Query::Orders),
+            Self::Positions(instance) => instance.query(Query::Positions),
+            Self::Balances(instance) => instance.query(Query::Balances),
+            Self::Strategies(instance) => instance.query(Query::Strategies),
             Self::Pause(order) => order.give(Command::Pause),
             Self::Resume(order) => order.give(Command::Resume),
             Self::Halt(order) => order.give(Command::Halt),

@@ -11,9 +11,9 @@ use windvane_session::recovery::Difference;
 use super::journal::has_journal;
 use super::{Failure, print_line};
 use windvane_build as build;
-use windvane_replay::rerun::{self, Newcomer, OtherRules, Rerun, Role};
-use windvane_replay::trial::Tried;
-use windvane_replay::whatif::{By, Change};
+use windvane_replay::diff::{By, Change};
+use windvane_replay::runner::{self, NewModule, OtherRules, ReplayReport, Role};
+use windvane_replay::simulate::SimulationResult;
 use windvane_report::utc::utc_text;
 
 #[derive(Debug, Args)]
@@ -70,13 +70,13 @@ impl Replay {
     }
 
     fn verify(&self) -> Result<(), Failure> {
-        let played = rerun::rerun(&self.data_dir, None).map_err(Failure::failed)?;
+        let played = runner::run(&self.data_dir, None).map_err(Failure::failed)?;
         if self.json {
             print_line(&played_json(&played).to_string())?;
         } else {
-            say_equal(&played)?;
-            say_roles(&played)?;
-            say_other_rules(&played)?;
+            print_equal(&played)?;
+            print_roles(&played)?;
+            print_other_rules(&played)?;
         }
         judge(&played)
     }
@@ -92,25 +92,27 @@ impl Replay {
                 Failure::Usage(format!("cannot read {}: {error}", file.display()))
             })?
         };
-        let newcomer = Newcomer {
+        let new_module = NewModule {
             id: other.id.clone(),
             module: module.into(),
         };
-        let played = rerun::rerun(&self.data_dir, Some(&newcomer)).map_err(Failure::failed)?;
+        let played = runner::run(&self.data_dir, Some(&new_module)).map_err(Failure::failed)?;
         let changes = &played.changes;
         let config = super::configuration(self.config.as_deref(), &self.set)?;
-        let tried = match &played.trial {
-            Some(trial) => Some(trial.run(&config, &self.data_dir, &newcomer).map_err(
-                |error| {
-                    let what = "the simulation of both modules failed";
-                    Failure::Failed(format!("{what}: {error}"))
-                },
-            )?),
+        let tried = match &played.simulation {
+            Some(simulation) => Some(
+                simulation
+                    .run(&config, &self.data_dir, &new_module)
+                    .map_err(|error| {
+                        let what = "the simulation of both modules failed";
+                        Failure::Failed(format!("{what}: {error}"))
+                    })?,
+            ),
             None => None,
         };
         if self.json {
             let mut shown = played_json(&played);
-            shown["changes"] = changes.told.iter().map(change_json).collect();
+            shown["changes"] = changes.listed.iter().map(change_json).collect();
             shown["new"] = json!({"submits": changes.new[0], "cancels": changes.new[1]});
             shown["old"] = json!({"submits": changes.old[0], "cancels": changes.old[1]});
             shown["simulated"] = json!({
@@ -120,7 +122,7 @@ impl Replay {
             print_line(&shown.to_string())?;
             return if self.verify { judge(&played) } else { Ok(()) };
         }
-        for change in &changes.told {
+        for change in &changes.listed {
             print_line(&change_line(change))?;
         }
         print_line(&format!(
@@ -132,15 +134,15 @@ impl Replay {
             print_line(&line)?;
         }
         if self.verify {
-            say_equal(&played)?;
+            print_equal(&played)?;
         }
-        say_roles(&played)?;
+        print_roles(&played)?;
         if self.verify { judge(&played) } else { Ok(()) }
     }
 
     /// Refuses a strategy that is not in the journal.
     fn has_strategy(&self, id: &str) -> Result<(), Failure> {
-        let ids = rerun::strategies_until(&self.data_dir, id).map_err(Failure::failed)?;
+        let ids = runner::strategies_until(&self.data_dir, id).map_err(Failure::failed)?;
         if ids.contains(id) {
             return Ok(());
         }
@@ -152,7 +154,7 @@ impl Replay {
     }
 }
 
-fn say_equal(played: &Rerun) -> Result<(), Failure> {
+fn print_equal(played: &ReplayReport) -> Result<(), Failure> {
     if !played.is_equal() {
         return Ok(());
     }
@@ -163,7 +165,7 @@ fn say_equal(played: &Rerun) -> Result<(), Failure> {
 }
 
 /// Prints the differences in segments that were written under other engine rules.
-fn say_other_rules(played: &Rerun) -> Result<(), Failure> {
+fn print_other_rules(played: &ReplayReport) -> Result<(), Failure> {
     let Some(other) = &played.other_rules else {
         return Ok(());
     };
@@ -210,7 +212,7 @@ fn judge_other_rules(other: &OtherRules) -> Failure {
 
 /// The result of a verification: the first difference, or the first part that could not be
 /// compared.
-fn judge(played: &Rerun) -> Result<(), Failure> {
+fn judge(played: &ReplayReport) -> Result<(), Failure> {
     if let Some(other) = &played.other_rules {
         return Err(judge_other_rules(other));
     }
@@ -241,7 +243,7 @@ fn judge(played: &Rerun) -> Result<(), Failure> {
 }
 
 /// The simulated results of both modules, next to each other.
-fn tried_lines(tried: &Tried) -> Vec<String> {
+fn tried_lines(tried: &SimulationResult) -> Vec<String> {
     let old = json!(tried.old);
     let new = json!(tried.new);
     let word = |value: &Value| match value {
@@ -282,7 +284,7 @@ fn difference_json((segment, difference): &(u32, Difference)) -> Value {
     })
 }
 
-fn played_json(played: &Rerun) -> Value {
+fn played_json(played: &ReplayReport) -> Value {
     let role = |role: &Role| {
         json!({
             "strategy": role.id,
@@ -317,7 +319,7 @@ fn played_json(played: &Rerun) -> Value {
     })
 }
 
-fn say_roles(played: &Rerun) -> Result<(), Failure> {
+fn print_roles(played: &ReplayReport) -> Result<(), Failure> {
     for role in &played.roles {
         let (id, hash) = (&role.id, &role.sha256[..12]);
         print_line(&match &role.from_journal {
@@ -390,17 +392,17 @@ mod tests {
 
     #[test]
     fn equal_blocks_under_other_rules_are_unverified() {
-        let Failure::Unverified(words) = judge_other_rules(&other_rules(0)) else {
+        let Failure::Unverified(text) = judge_other_rules(&other_rules(0)) else {
             panic!("nothing differs")
         };
-        assert!(words.contains("All blocks are equal"), "{words}");
-        assert!(!words.contains("differ"), "{words}");
-        assert!(words.contains("engine rules 8"), "{words}");
-        for (count, said) in [(1, "1 block differs."), (7, "7 blocks differ.")] {
-            let Failure::Differs(words) = judge_other_rules(&other_rules(count)) else {
+        assert!(text.contains("All blocks are equal"), "{text}");
+        assert!(!text.contains("differ"), "{text}");
+        assert!(text.contains("engine rules 8"), "{text}");
+        for (count, expected) in [(1, "1 block differs."), (7, "7 blocks differ.")] {
+            let Failure::Differs(text) = judge_other_rules(&other_rules(count)) else {
                 panic!("some differ")
             };
-            assert!(words.contains(said), "{words}");
+            assert!(text.contains(expected), "{text}");
         }
     }
 }

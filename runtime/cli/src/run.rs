@@ -70,7 +70,7 @@ impl Run {
                 out: self.out.clone(),
             })
         };
-        let begin = watchdog::Begin {
+        let begin = watchdog::ProcessArguments {
             arguments: self.place.arguments(),
         };
         let place = self.place.clone();

@@ -6,7 +6,7 @@ use clap::Args;
 use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde_json::{Value, json};
-use windvane_admin::{Admin, AskError, Command, Question, Token, TokenSource};
+use windvane_admin::{Admin, Command, Query, QueryError, Token, TokenSource};
 use windvane_model::Time;
 
 use super::{Failure, print_line};
@@ -30,14 +30,14 @@ pub(super) struct Instance {
 
 impl Instance {
     /// Sends a query and prints the response.
-    pub(super) fn ask(&self, question: Question) -> Result<(), Failure> {
-        let answer = self.with_admin(async |admin| admin.get::<Value>(question).await)?;
+    pub(super) fn query(&self, query: Query) -> Result<(), Failure> {
+        let answer = self.with_admin(async |admin| admin.get::<Value>(query).await)?;
         self.show(&answer)
     }
 
     fn with_admin<T>(
         &self,
-        work: impl AsyncFnOnce(Admin) -> Result<T, AskError>,
+        work: impl AsyncFnOnce(Admin) -> Result<T, QueryError>,
     ) -> Result<T, Failure> {
         let config = super::configuration(self.config.as_deref(), &self.set)?;
         let token = token(&config)?;
@@ -46,7 +46,7 @@ impl Instance {
             work(admin).await
         })?;
         answered.map_err(|error| match error {
-            AskError::NotRunning(_) => Failure::NotRunning(error.to_string()),
+            QueryError::NotRunning(_) => Failure::NotRunning(error.to_string()),
             _ => Failure::failed(error),
         })
     }
@@ -86,7 +86,7 @@ impl Order {
         let instance = &self.instance;
         let applied = instance.with_admin(async |admin| admin.post(command, strategy).await)?;
         instance.show(&json!(applied))?;
-        if command.latches() && !applied.is_durable() {
+        if command.sets_kill_switch() && !applied.is_durable() {
             let (verb, pending) = (command.as_str(), &applied.pending);
             return Err(Failure::Failed(format!(
                 "{verb} is in effect now, but may be lost at a restart: {pending}; check the disk, \
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_a_table_and_an_empty_one_says_so() {
+    fn lists_are_tables_and_empty_lists_have_a_message() {
         let rows = json!([{"id": "a", "qty": "0.10"}, {"id": "long", "qty": null}]);
         assert_eq!(spoken(&rows), "id    qty\na     0.10\nlong  -");
         assert_eq!(spoken(&json!([])), "none");

@@ -8,7 +8,7 @@ use super::place::Place;
 use windvane_config::Config;
 use windvane_live::connection::Needs;
 use windvane_live::exchange;
-use windvane_live::watchdog::{self, Aside, Plan};
+use windvane_live::watchdog::{self, Plan, StderrWriter};
 
 #[derive(Debug, Args)]
 pub(super) struct Watchdog {
@@ -21,7 +21,7 @@ pub(super) struct Watchdog {
 
 impl Watchdog {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let aside = Aside::stderr().map_err(Failure::failed)?;
+        let aside = StderrWriter::stderr().map_err(Failure::failed)?;
         super::log_to("info", aside.clone());
         let ended = self.watch();
         aside.flush();

@@ -82,14 +82,14 @@ fn a_missing_configuration_is_named() {
 }
 
 #[test]
-fn a_backtest_without_strategy_or_data_says_what_to_add() {
+fn a_backtest_error_names_the_missing_arguments() {
     assert!(refused(&with_config("", &[])).contains("[[strategy]]"));
     let sentence = refused(&with_config(CONFIG, &[]));
     assert!(sentence.contains("windvane data generate"), "{sentence}");
 }
 
 #[test]
-fn a_missing_recording_says_how_to_get_one() {
+fn a_missing_recording_error_explains_how_to_get_one() {
     let sentence = refused(&with_config(CONFIG, &["--data", "none.gz"]));
     assert!(sentence.contains("none.gz"), "{sentence}");
     assert!(

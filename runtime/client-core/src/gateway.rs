@@ -17,13 +17,13 @@ use windvane_protocol::route::{Listing, Route, Scheme, Security, Surface, Versio
 use windvane_protocol::sign::{Credentials, Dialect, PrepareError, Prepared, Stamp, prepare};
 use windvane_protocol::wire::{Parameters, Whole};
 
-use crate::asked::Asked;
 use crate::budget::{
     BAN_MAX, Budgets, Cost, Denial, Denied, Departed, Lane, RateLimit, Shares, Used,
 };
+use crate::called_route::CalledRoute;
 use crate::clock::Offset;
 use crate::nonce::Nonces;
-use crate::outcome::{Doubt, Lost, NotDone, Refusal, RequestError, Wait, WaitReason};
+use crate::outcome::{Lost, NotDone, Refusal, RequestError, UnknownReason, Wait, WaitReason};
 use crate::settings::{Api, default_version};
 use crate::streams::millis;
 
@@ -103,7 +103,7 @@ impl<'a> Answer<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsigned {
     /// The route, in its version.
-    pub asked: Asked,
+    pub called_route: CalledRoute,
     /// Business parameters.
     pub parameters: Parameters,
     /// Time and nonces.
@@ -113,7 +113,7 @@ pub struct Unsigned {
 impl Unsigned {
     /// Whether the request needs a key: for a signature, or as an API key in a header.
     pub fn needs_key(&self) -> bool {
-        let Asked { route, version } = self.asked;
+        let CalledRoute { route, version } = self.called_route;
         let listing = route.listing(version);
         let is_signed = |row: &Listing| row.scheme != Scheme::Open || row.inner.is_some();
         route.security != Security::None || listing.is_some_and(is_signed)
@@ -158,11 +158,11 @@ impl Gateway {
     /// A gateway that has not sent anything yet. One source of nonces must serve every signer of
     /// the same user.
     pub fn new(identity: Identity, shares: Shares, nonces: Arc<Nonces>) -> Self {
-        Self::telling(identity, shares, nonces, |_| {})
+        Self::with_listener(identity, shares, nonces, |_| {})
     }
 
     /// [`Self::new`], which also reports changes to `listener`. The listener must not block.
-    pub fn telling(
+    pub fn with_listener(
         identity: Identity,
         shares: Shares,
         nonces: Arc<Nonces>,
@@ -295,7 +295,7 @@ impl Gateway {
         let is_numbered = route.listing(version).is_some_and(Listing::takes_nonce);
         let stamp = stamp.unwrap_or_else(|| self.stamp(local_us, route.surface, is_numbered));
         Unsigned {
-            asked: Asked { route, version },
+            called_route: CalledRoute { route, version },
             parameters: parameters.clone(),
             stamp,
         }
@@ -306,7 +306,7 @@ impl Gateway {
     /// # Errors
     /// The request cannot be built from these parameters.
     pub fn sign(&self, unsigned: &Unsigned) -> Result<Prepared, PrepareError> {
-        let Asked { route, version } = unsigned.asked;
+        let CalledRoute { route, version } = unsigned.called_route;
         let Identity {
             dialect,
             credentials,
@@ -338,11 +338,11 @@ impl Gateway {
     pub fn judge(
         &self,
         now: Now,
-        asked: Asked,
+        called_route: CalledRoute,
         (cost, departed): (&Cost, Departed),
         answer: Result<Answer<'_>, Failure>,
     ) -> Result<(), NotDone> {
-        let route = asked.route;
+        let route = called_route.route;
         let answer = answer.map_err(|failure| failed(route, failure))?;
         self.count(now, route.surface, (cost, departed), &answer);
         match judge(answer.status, answer.header("retry-after"), answer.text) {
@@ -355,7 +355,7 @@ impl Gateway {
             // A response without an error code may not come from the venue, so it does not show
             // what the venue did (docs/interface/errors.md#how-the-client-reads-a-response).
             Judgement::Refused { complaint, .. } if route.changes && complaint.error.is_none() => {
-                Err(NotDone::Unknown(Doubt::Venue(complaint)))
+                Err(NotDone::Unknown(UnknownReason::Venue(complaint)))
             }
             Judgement::Refused {
                 complaint,
@@ -366,13 +366,13 @@ impl Gateway {
                     (self.listener)(Change::ClockRefused(route.surface));
                 }
                 Err(NotDone::Refused(Refusal::Venue {
-                    asked,
+                    called_route,
                     complaint,
                     is_fatal,
                 }))
             }
             Judgement::Unknown(complaint) if route.changes => {
-                Err(NotDone::Unknown(Doubt::Venue(complaint)))
+                Err(NotDone::Unknown(UnknownReason::Venue(complaint)))
             }
             Judgement::Unknown(complaint) => Err(NotDone::Wait(Wait {
                 why: WaitReason::Busy(complaint),
@@ -534,7 +534,9 @@ fn failed(route: &Route, failure: Failure) -> NotDone {
     let why = match failure {
         Failure::NotMade(error) => return NotDone::Refused(error.into()),
         Failure::NoConnection(error) => WaitReason::NoConnection(error),
-        Failure::Lost(lost) if route.changes => return NotDone::Unknown(Doubt::NoAnswer(lost)),
+        Failure::Lost(lost) if route.changes => {
+            return NotDone::Unknown(UnknownReason::NoAnswer(lost));
+        }
         Failure::Lost(lost) => WaitReason::NoAnswer(lost),
     };
     NotDone::Wait(Wait { why, after: BREATH })
@@ -559,7 +561,7 @@ fn stated_limits(exchange_info: &str) -> Vec<RateLimit> {
     let entries = info.map(|info| info.rate_limits).unwrap_or_default();
     let limits = entries.iter().filter_map(|entry| {
         let (kind, interval) = (&entry.rate_limit_type, &entry.interval);
-        RateLimit::from_words(kind, interval, entry.interval_num.0, entry.limit.0)
+        RateLimit::from_fields(kind, interval, entry.interval_num.0, entry.limit.0)
     });
     limits.collect()
 }
@@ -601,7 +603,7 @@ pub(crate) mod tests {
         headers: &[(&str, &str)],
         text: &str,
     ) -> Result<(), NotDone> {
-        let asked = Asked {
+        let called_route = CalledRoute {
             route: route::named(name).unwrap(),
             version: None,
         };
@@ -611,7 +613,7 @@ pub(crate) mod tests {
             text,
         };
         let sent = (&Cost::weight(1), Departed::default());
-        gateway.judge(NOW, asked, sent, Ok(answer))
+        gateway.judge(NOW, called_route, sent, Ok(answer))
     }
 
     #[test]
@@ -665,13 +667,13 @@ pub(crate) mod tests {
     fn a_lost_response_makes_changes_unknown_but_not_reads() {
         let gateway = gateway();
         let lost = |name| {
-            let asked = Asked {
+            let called_route = CalledRoute {
                 route: route::named(name).unwrap(),
                 version: None,
             };
             let failure = Failure::Lost(Lost::Cut("cut".to_owned()));
             let sent = (&Cost::weight(1), Departed::default());
-            gateway.judge(NOW, asked, sent, Err(failure))
+            gateway.judge(NOW, called_route, sent, Err(failure))
         };
         assert!(matches!(
             lost("futures.new_order"),

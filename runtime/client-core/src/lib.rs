@@ -19,10 +19,10 @@ pub mod outcome;
 pub mod settings;
 pub mod streams;
 
-mod asked;
+mod called_route;
 
-pub use asked::Asked;
 pub use budget::BAN_MAX;
+pub use called_route::CalledRoute;
 pub use gateway::Gateway;
-pub use outcome::{Doubt, Lost, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};
+pub use outcome::{Lost, NotDone, Outcome, Refusal, RequestError, UnknownReason, Wait, WaitReason};
 pub use settings::{Api, MarketData};

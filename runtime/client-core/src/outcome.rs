@@ -9,8 +9,8 @@ use std::time::Duration;
 use windvane_protocol::error::{Complaint, Limit, Pause, VenueError};
 use windvane_protocol::sign::PrepareError;
 
-use crate::asked::Asked;
 use crate::budget::{Denial, Denied};
+use crate::called_route::CalledRoute;
 
 /// The result of a request.
 ///
@@ -46,7 +46,7 @@ pub enum Outcome<T> {
     /// The request was not carried out, and would be refused again.
     Refused(Refusal),
     /// The request may or may not have been carried out.
-    Unknown(Doubt),
+    Unknown(UnknownReason),
     /// The request was not carried out, and may be sent again later.
     Wait(Wait),
 }
@@ -58,10 +58,10 @@ pub enum Refusal {
     #[error(transparent)]
     NotMade(#[from] RequestError),
     /// The venue refused it.
-    #[error("the venue refused: {}", Words(.complaint))]
+    #[error("the venue refused: {}", ComplaintText(.complaint))]
     Venue {
         /// The route and version that were called.
-        asked: Asked,
+        called_route: CalledRoute,
         /// The venue's error.
         complaint: Complaint,
         /// No request of this kind will succeed until a person changes something.
@@ -79,12 +79,12 @@ pub enum Refusal {
 
 /// Why it is unknown whether a request was carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Doubt {
+pub enum UnknownReason {
     /// No response, or only a part of it.
     #[error("no answer: {0}")]
     NoAnswer(Lost),
     /// The venue reported that it does not know, or the response did not come from the venue.
-    #[error("the venue does not say: {}", Words(.0))]
+    #[error("the venue does not say: {}", ComplaintText(.0))]
     Venue(Complaint),
     /// The venue reported success, but the response is not the record that the documents describe.
     #[error("carried out, but the answer cannot be read: {error}; it begins with {excerpt:?}")]
@@ -113,7 +113,7 @@ pub enum WaitReason {
     #[error("{0}")]
     Budget(Denied),
     /// The venue refused it because of a limit.
-    #[error("the venue says wait, {}: {}", .0.limit, Words(&.0.complaint))]
+    #[error("the venue says wait, {}: {}", .0.limit, ComplaintText(&.0.complaint))]
     Venue(Pause),
     /// The connection could not be opened, so no byte was sent.
     #[error("no connection: {0}")]
@@ -122,7 +122,7 @@ pub enum WaitReason {
     #[error("a question without an answer: {0}")]
     NoAnswer(Lost),
     /// A read that the venue could not answer. It cannot have changed anything.
-    #[error("the venue could not answer: {}", Words(.0))]
+    #[error("the venue could not answer: {}", ComplaintText(.0))]
     Busy(Complaint),
 }
 
@@ -217,7 +217,7 @@ pub enum NotDone {
     /// The request was definitely not carried out.
     Refused(Refusal),
     /// The request may have been carried out.
-    Unknown(Doubt),
+    Unknown(UnknownReason),
     /// The request was not carried out; it may be sent again later.
     Wait(Wait),
 }
@@ -282,8 +282,8 @@ impl Refusal {
     pub fn advice(&self) -> Cow<'static, str> {
         let advice = match self {
             Self::NotMade(_) => "Nothing was sent: correct the request or the settings.",
-            Self::Venue { asked, .. } if self.is_of_no_route() => {
-                return asked.advice_where_not_served().into();
+            Self::Venue { called_route, .. } if self.is_of_no_route() => {
+                return called_route.advice_where_not_served().into();
             }
             Self::Venue { complaint, .. } => advice_of(complaint)
                 .unwrap_or("Nothing was changed: read the venue's own words before sending more."),
@@ -301,7 +301,7 @@ const UNSUPPORTED_OPERATION: i64 = -1020;
 const ASK_FIRST: &str =
     "It may have been carried out: query it by the client's own id before anything else.";
 
-impl Doubt {
+impl UnknownReason {
     /// Advice: the next step.
     pub fn advice(&self) -> &'static str {
         match self {
@@ -362,9 +362,9 @@ fn advice_of(complaint: &Complaint) -> Option<&'static str> {
 }
 
 /// Status and error of a complaint on one line.
-struct Words<'a>(&'a Complaint);
+struct ComplaintText<'a>(&'a Complaint);
 
-impl fmt::Display for Words<'_> {
+impl fmt::Display for ComplaintText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HTTP {}", self.0.status)?;
         match &self.0.error {
@@ -389,7 +389,11 @@ mod tests {
             let Judgement::Unknown(complaint) = judge(503, None, &body) else {
                 panic!("a 503 must be unknown")
             };
-            assert_eq!(Doubt::Venue(complaint).advice(), ASK_FIRST, "{code}");
+            assert_eq!(
+                UnknownReason::Venue(complaint).advice(),
+                ASK_FIRST,
+                "{code}"
+            );
         }
     }
 
@@ -400,14 +404,14 @@ mod tests {
                 complaint,
                 is_fatal,
             } => NotDone::Refused(Refusal::Venue {
-                asked: Asked {
+                called_route: CalledRoute {
                     route: route::named("spot.trades").unwrap(),
                     version: Some(Version::V3),
                 },
                 complaint,
                 is_fatal,
             }),
-            Judgement::Unknown(complaint) => NotDone::Unknown(Doubt::Venue(complaint)),
+            Judgement::Unknown(complaint) => NotDone::Unknown(UnknownReason::Venue(complaint)),
             Judgement::Wait(pause) => wait(WaitReason::Venue(pause), 30_000),
         }
     }
@@ -463,7 +467,9 @@ mod tests {
                  read the venue's own words before sending more.",
             ),
             (
-                NotDone::Unknown(Doubt::NoAnswer(Lost::Timeout(Duration::from_secs(10)))),
+                NotDone::Unknown(UnknownReason::NoAnswer(Lost::Timeout(Duration::from_secs(
+                    10,
+                )))),
                 "no answer: nothing came within 10000 ms. It may have been carried out: query it by \
                  the client's own id, and never send it again under another one.",
             ),
@@ -473,7 +479,7 @@ mod tests {
                  by the client's own id before anything else.",
             ),
             (
-                NotDone::Unknown(Doubt::Unreadable { error, excerpt }),
+                NotDone::Unknown(UnknownReason::Unreadable { error, excerpt }),
                 "carried out, but the answer cannot be read: missing field `orderId`; it begins \
                  with \"{}\". It was most likely carried out: query the state that it was to change.",
             ),

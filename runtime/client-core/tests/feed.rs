@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use windvane_client_core::outcome::{Doubt, Lost, NotDone};
+use windvane_client_core::outcome::{Lost, NotDone, UnknownReason};
 use windvane_client_core::settings::MarketData;
 use windvane_client_core::streams::feed::{
-    FeedError, FeedInput, FeedItem, FeedMachine, FeedOutput, FeedTerms, QuestionId, Source,
-    Verdict, connection_of,
+    FeedError, FeedInput, FeedItem, FeedMachine, FeedOutput, FeedTerms, PollId, Source, Verdict,
+    connection_of,
 };
 use windvane_client_core::streams::machine::LinkId;
 use windvane_client_core::streams::{MarketPath, StreamSettings};
@@ -30,7 +30,7 @@ impl Run {
         Self { feed, now_ms: 0 }
     }
 
-    fn tell(&mut self, input: FeedInput<String>) -> Vec<FeedOutput<String>> {
+    fn handle(&mut self, input: FeedInput<String>) -> Vec<FeedOutput<String>> {
         self.feed.handle(self.now_ms, input);
         self.outputs()
     }
@@ -43,7 +43,7 @@ impl Run {
     fn wait(&mut self) -> Vec<FeedOutput<String>> {
         for _ in 0..100 {
             self.now_ms = self.feed.timeout_ms();
-            let outputs = self.tell(FeedInput::Tick);
+            let outputs = self.handle(FeedInput::Tick);
             if !outputs.is_empty() {
                 return outputs;
             }
@@ -53,20 +53,21 @@ impl Run {
 
     /// Opens a connection and answers its subscriptions.
     fn subscribe(&mut self, link: LinkId) -> Vec<FeedOutput<String>> {
-        let sent = self.tell(FeedInput::Opened(link));
+        let sent = self.handle(FeedInput::Opened(link));
         let mut outputs = Vec::new();
         for id in 1..=sent.len() {
             let answer = format!("{{\"result\":null,\"id\":{id}}}");
-            outputs.extend(self.tell(FeedInput::Text(link, answer)));
+            outputs.extend(self.handle(FeedInput::Text(link, answer)));
         }
         outputs
     }
 
-    fn hear(&mut self, link: LinkId, text: &str) -> Verdict {
+    fn handle_frame(&mut self, link: LinkId, text: &str) -> Verdict {
         let mut levels = BookLevels::default();
         let decoded = market_stream::decode(text, &mut levels).ok();
-        let said = (text, decoded.as_ref());
-        self.feed.hear(self.now_ms, connection_of(link), said)
+        let frame = (text, decoded.as_ref());
+        self.feed
+            .frame_verdict(self.now_ms, connection_of(link), frame)
     }
 }
 
@@ -98,9 +99,9 @@ fn closed(outputs: &[FeedOutput<String>]) -> Vec<LinkId> {
     links.collect()
 }
 
-fn asked(outputs: &[FeedOutput<String>]) -> Vec<(QuestionId, &'static str)> {
+fn polls(outputs: &[FeedOutput<String>]) -> Vec<(PollId, &'static str)> {
     let questions = outputs.iter().filter_map(|output| match output {
-        FeedOutput::Ask(id, route, _) => Some((*id, route.name)),
+        FeedOutput::Poll(id, route, _) => Some((*id, route.name)),
         _ => None,
     });
     questions.collect()
@@ -131,23 +132,26 @@ fn a_frame_passes_where_its_topic_is_carried() {
         let is_it = |output: &FeedOutput<String>| matches!(output, FeedOutput::Send(_, text) if text.contains(TOP));
         outputs.iter().any(is_it)
     };
-    if !subscribes_top(&run.tell(FeedInput::Opened(links[0]))) {
+    if !subscribes_top(&run.handle(FeedInput::Opened(links[0]))) {
         links.reverse();
     }
     let top = r#"{"u":1,"s":"BTCUSDT","b":"1","B":"1","a":"2","A":"1"}"#;
     let wrapped = format!(r#"{{"stream":"{TOP}","data":{top}}}"#);
-    assert_eq!(run.hear(links[0], &wrapped), Verdict::Pass);
-    assert_eq!(run.hear(links[0], top), Verdict::PassAs(wrapped.clone()));
-    assert_eq!(run.hear(links[1], &wrapped), Verdict::Drop);
-    assert_eq!(run.hear(links[0], "<html>"), Verdict::Pass);
-    assert_eq!(run.hear(999 << 32, &wrapped), Verdict::Drop);
+    assert_eq!(run.handle_frame(links[0], &wrapped), Verdict::Pass);
+    assert_eq!(
+        run.handle_frame(links[0], top),
+        Verdict::PassAs(wrapped.clone())
+    );
+    assert_eq!(run.handle_frame(links[1], &wrapped), Verdict::Drop);
+    assert_eq!(run.handle_frame(links[0], "<html>"), Verdict::Pass);
+    assert_eq!(run.handle_frame(999 << 32, &wrapped), Verdict::Drop);
 }
 
 #[test]
 fn no_connection_is_opened_while_the_venue_accepts_no_requests() {
     let mut run = Run::new(MarketData::Streams, &[TOP]);
     let link = opened(&run.outputs())[0];
-    assert!(run.tell(FeedInput::Held(link, 90_000)).is_empty());
+    assert!(run.handle(FeedInput::Held(link, 90_000)).is_empty());
     let next = opened(&run.wait());
     assert_eq!(next.len(), 1);
     assert!(run.now_ms >= 90_000, "{}", run.now_ms);
@@ -157,37 +161,37 @@ fn no_connection_is_opened_while_the_venue_accepts_no_requests() {
 fn a_refused_topic_is_polled_and_its_connection_closed() {
     let mut run = Run::new(MarketData::Auto, &[TOP]);
     let link = opened(&run.outputs())[0];
-    run.tell(FeedInput::Opened(link));
+    run.handle(FeedInput::Opened(link));
     let refusal = r#"{"id":1,"error":{"code":2,"msg":"no such stream"}}"#;
-    let outputs = run.tell(FeedInput::Text(link, refusal.to_owned()));
+    let outputs = run.handle(FeedInput::Text(link, refusal.to_owned()));
     assert_eq!(closed(&outputs), [link]);
     assert!(!is_connected(&outputs));
     let topic: Topic = TOP.parse().unwrap();
     assert_eq!(run.feed.source(&topic), Some(Source::Polling));
 
-    let questions = asked(&run.wait());
-    let [(question, "futures.book_ticker")] = questions[..] else {
+    let questions = polls(&run.wait());
+    let [(poll, "futures.book_ticker")] = questions[..] else {
         panic!("{questions:?}");
     };
     // A request is not repeated while its response is pending. It is repeated at once after a lost
     // response.
     run.now_ms += 60_000;
-    assert!(asked(&run.tell(FeedInput::Tick)).is_empty());
-    let unknown = NotDone::Unknown(Doubt::NoAnswer(Lost::Cut("cut".to_owned())));
+    assert!(polls(&run.handle(FeedInput::Tick)).is_empty());
+    let unknown = NotDone::Unknown(UnknownReason::NoAnswer(Lost::Cut("cut".to_owned())));
     let answered = |result| FeedInput::Answered {
-        question,
+        poll,
         result,
         venue_ms: 1,
     };
-    let told = run.tell(answered(Err(unknown)));
+    let outputs = run.handle(answered(Err(unknown)));
     let is_trouble = |output: &FeedOutput<String>| {
         matches!(output, FeedOutput::Item(FeedItem::NotPolled { .. }))
     };
-    assert!(told.iter().any(is_trouble));
-    assert_eq!(asked(&run.wait()).len(), 1);
+    assert!(outputs.iter().any(is_trouble));
+    assert_eq!(polls(&run.wait()).len(), 1);
     let top = r#"{"symbol":"BTCUSDT","bidPrice":"1","bidQty":"1","askPrice":"2","askQty":"1",
         "time":1,"lastUpdateId":1}"#;
-    let frames = run.tell(answered(Ok(top.to_owned())));
+    let frames = run.handle(answered(Ok(top.to_owned())));
     assert!(
         matches!(&frames[..], [FeedOutput::Item(FeedItem::Frame(text))] if text.contains(TOP)),
         "{frames:?}"
@@ -198,7 +202,7 @@ fn a_refused_topic_is_polled_and_its_connection_closed() {
 fn a_missing_path_is_replaced_by_the_other_path() {
     let mut run = Run::new(MarketData::Streams, &[TOP]);
     let link = opened(&run.outputs())[0];
-    let outputs = run.tell(FeedInput::NotOpened {
+    let outputs = run.handle(FeedInput::NotOpened {
         link,
         status: Some(404),
         why: "not found".to_owned(),
@@ -212,7 +216,7 @@ fn a_missing_path_is_replaced_by_the_other_path() {
     assert_eq!(path, MarketPath::Raw);
     assert_ne!(connection_of(next), connection_of(link));
     // Events of the old connection are ignored.
-    assert!(run.tell(FeedInput::Opened(link)).is_empty());
+    assert!(run.handle(FeedInput::Opened(link)).is_empty());
 }
 
 #[test]

@@ -12,8 +12,8 @@ use windvane_protocol::Brand;
 use windvane_protocol::route::{self, Surface};
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
 use windvane_protocol::wire::Request;
+use windvane_protocol::wire::enums::{OrderType, Side, TimeInForce};
 use windvane_protocol::wire::spot::{NewOrder, QueryOrder};
-use windvane_protocol::wire::words::{OrderType, Side, TimeInForce};
 
 /// A worthless public test key.
 const AGENT: &str = "0x4fd0a42218f3eae43a6ce26d22544e986139a01e5b34a62db53757ffca81bae1";
@@ -52,13 +52,13 @@ fn requests(c: &mut Criterion) {
     let place = route::named(NewOrder::ROUTE).expect("a route");
     let query = route::named(QueryOrder::ROUTE).expect("a route");
     let (hmac, wallet) = (client(Api::V1), client(Api::V3));
-    let (order, question) = (order(), QueryOrder::new("BTCUSDT").client_order_id("mm:1"));
+    let (order, poll) = (order(), QueryOrder::new("BTCUSDT").client_order_id("mm:1"));
     let mut group = c.benchmark_group("request");
     group.bench_function("new_order_hmac", |b| {
         b.iter(|| hmac.prepare(place, None, &black_box(&order).parameters(), None));
     });
     group.bench_function("query_order_hmac", |b| {
-        b.iter(|| hmac.prepare(query, None, &black_box(&question).parameters(), None));
+        b.iter(|| hmac.prepare(query, None, &black_box(&poll).parameters(), None));
     });
     group.bench_function("new_order_eip712", |b| {
         b.iter(|| wallet.prepare(place, None, &black_box(&order).parameters(), None));

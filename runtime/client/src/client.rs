@@ -14,12 +14,12 @@ use windvane_protocol::route::{self, Route, Surface, Version};
 use windvane_protocol::sign::{Prepared, Stamp};
 use windvane_protocol::wire::{self, Parameters, Request, Whole};
 
-use crate::Asked;
+use crate::CalledRoute;
 use crate::budget::{Budget, Budgets, Cost, Denial, Departed, Lane};
 use crate::clock::{Clock, Offset, Sample, estimate};
-use crate::gate::Gate;
 use crate::nonce::Nonces;
-use crate::outcome::{Doubt, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason};
+use crate::outcome::{NotDone, Outcome, Refusal, RequestError, UnknownReason, Wait, WaitReason};
+use crate::rate_limiter::RateLimiter;
 use crate::settings::Settings;
 use crate::tls;
 use crate::transport::{KnownUrls, RawAnswer, Ready, Transport, TransportError};
@@ -82,7 +82,7 @@ impl Departure {
         Self(Arc::new(listener))
     }
 
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify(&self) {
         (self.0)();
     }
 }
@@ -98,7 +98,7 @@ struct Shared {
     settings: Settings,
     tls: Arc<rustls::ClientConfig>,
     gateway: Gateway,
-    gate: Gate,
+    rate_limiter: RateLimiter,
     clock: Clock,
     known_urls: KnownUrls,
     banned: Arc<Notify>,
@@ -123,7 +123,7 @@ impl Client {
                 Change::ClockRefused(surface) => clock_refused[surface as usize].notify_one(),
             }
         };
-        let gateway = Gateway::telling(
+        let gateway = Gateway::with_listener(
             settings.identity(),
             settings.shares,
             Nonces::of_process(),
@@ -132,7 +132,7 @@ impl Client {
         let clock = Clock::new(settings.local_time.clone(), gateway.clone(), clock_refused);
         let shared = Shared {
             tls: Arc::new(tls),
-            gate: Gate::new(gateway.clone(), refusals),
+            rate_limiter: RateLimiter::new(gateway.clone(), refusals),
             clock,
             gateway,
             known_urls: KnownUrls::default(),
@@ -190,7 +190,7 @@ impl Client {
 
     /// The same client with a callback that runs when its requests leave.
     #[must_use]
-    pub fn telling(self, departure: Departure) -> Self {
+    pub fn with_departure(self, departure: Departure) -> Self {
         Self {
             departure: Some(departure),
             ..self
@@ -211,7 +211,7 @@ impl Client {
     /// time, in milliseconds.
     pub fn with_budget<T>(&self, surface: Surface, work: impl FnOnce(&mut Budget, u64) -> T) -> T {
         let work = |budgets: &mut Budgets, now_ms| work(budgets.of(surface), now_ms);
-        self.shared.gate.with(work)
+        self.shared.rate_limiter.with(work)
     }
 
     /// The weight that a lane of a surface may still use now, as far as it is known.
@@ -230,37 +230,41 @@ impl Client {
     /// Returns how long requests to a surface waited for the budget since the last call, for
     /// metrics. Requests that did not wait are not included.
     pub fn take_waits(&self, surface: Surface) -> Vec<(Lane, Duration)> {
-        self.shared.gate.take_waits(surface)
+        self.shared.rate_limiter.take_waits(surface)
     }
 
     /// How long nothing may be sent to a surface, after a 429, 418 or 403.
     pub fn stopped_for(&self, surface: Surface) -> Option<Duration> {
         let until_ms = self.with_budget(surface, |budget, now_ms| budget.stopped_until(now_ms));
-        until_ms.map(|until_ms| self.shared.gate.time_to(until_ms))
+        until_ms.map(|until_ms| self.shared.rate_limiter.time_to(until_ms))
     }
 
     /// How long no order may be sent to a surface, closes included, after a 429 of the order limit.
     pub fn orders_stopped_for(&self, surface: Surface) -> Option<Duration> {
         let until = |budget: &mut Budget, now_ms| budget.orders_stopped_until(now_ms);
         let until_ms = self.with_budget(surface, until);
-        until_ms.map(|until_ms| self.shared.gate.time_to(until_ms))
+        until_ms.map(|until_ms| self.shared.rate_limiter.time_to(until_ms))
     }
 
     /// Changes each time the venue refuses a request because of a limit.
     pub fn refusals(&self) -> watch::Receiver<u64> {
-        self.shared.gate.refusals()
+        self.shared.rate_limiter.refusals()
     }
 
     /// Why a surface accepts no request now, and for how long.
     pub fn stop_of(&self, surface: Surface) -> Option<(Denial, Duration)> {
         let stop = self.with_budget(surface, |budget, now_ms| budget.stop(now_ms));
-        stop.map(|(why, until_ms)| (why, self.shared.gate.time_to(until_ms)))
+        stop.map(|(why, until_ms)| (why, self.shared.rate_limiter.time_to(until_ms)))
     }
 
     /// The bans of this address at this wall-clock time (Unix milliseconds): after a 418, or after
     /// a 429 or 403 that stated its end. A later start of the program must respect them too.
     pub fn bans_at(&self, wall_ms: i64) -> BansNow<'_> {
-        BansNow::new(&self.shared.gateway, self.shared.gate.now_ms(), wall_ms)
+        BansNow::new(
+            &self.shared.gateway,
+            self.shared.rate_limiter.now_ms(),
+            wall_ms,
+        )
     }
 
     /// Waits until a host reports such a ban.
@@ -275,13 +279,13 @@ impl Client {
 
     /// Start time of the clock that the gateway's budgets use.
     pub fn began(&self) -> std::time::Instant {
-        self.shared.gate.started().into_std()
+        self.shared.rate_limiter.started().into_std()
     }
 
     /// The current times of the gateway's clocks.
     pub fn now(&self) -> Now {
         Now {
-            ms: self.shared.gate.now_ms(),
+            ms: self.shared.rate_limiter.now_ms(),
             local_us: self.shared.clock.local_us(),
         }
     }
@@ -292,10 +296,12 @@ impl Client {
     /// # Errors
     /// The budget did not allow the request in time.
     pub async fn pass(&self, route: &Route, cost: &Cost) -> Result<Departed, Wait> {
-        let gate = &self.shared.gate;
+        let rate_limiter = &self.shared.rate_limiter;
         let lane = self.lane.unwrap_or_else(|| Lane::of(route));
-        let passed = gate.pass((route.surface, lane), cost, self.patience).await;
-        passed.map_err(|denied| gateway::denied(gate.now_ms(), denied))
+        let passed = rate_limiter
+            .pass((route.surface, lane), cost, self.patience)
+            .await;
+        passed.map_err(|denied| gateway::denied(rate_limiter.now_ms(), denied))
     }
 
     /// Writes a prepared request that the gateway has allowed, once, and reads the complete
@@ -383,7 +389,7 @@ impl Client {
         let departure = self.departure.as_ref();
         let answer = self.transport.exchange(ready, departure).await;
         let version = version.or_else(|| self.shared.gateway.identity().version(route));
-        self.outcome(Asked { route, version }, (&cost, departed), answer)
+        self.outcome(CalledRoute { route, version }, (&cost, departed), answer)
     }
 
     /// The exact bytes that [`Self::call`] would send now; it sends nothing. `stamp` overrides the
@@ -424,7 +430,7 @@ impl Client {
         let missing = || RequestError::NoRoute(name.to_owned());
         let route = route::named(name).ok_or_else(missing);
         let route = route.map_err(|error| NotDone::Refused(error.into()))?;
-        let mut taken = Vec::new();
+        let mut readings = Vec::new();
         for _ in 0..samples.max(1) {
             let sent_us = self.shared.clock.local_us();
             let raw = self.call(route, None, &Parameters::new()).await;
@@ -436,13 +442,13 @@ impl Client {
                     excerpt: excerpt(&raw.text),
                 })
             })?;
-            taken.push(Sample {
+            readings.push(Sample {
                 sent_us,
                 received_us,
                 server_ms: time.server_time.0,
             });
         }
-        let offset = estimate(&taken).ok_or(NotDone::Wait(Wait {
+        let offset = estimate(&readings).ok_or(NotDone::Wait(Wait {
             why: WaitReason::NoConnection("the local clock was set back meanwhile".to_owned()),
             after: BREATH,
         }))?;
@@ -461,7 +467,7 @@ impl Client {
 
     fn outcome(
         &self,
-        asked: Asked,
+        called_route: CalledRoute,
         sent: (&Cost, Departed),
         answer: Result<RawAnswer, Failure>,
     ) -> Outcome<RawAnswer> {
@@ -474,12 +480,12 @@ impl Client {
                     headers: &headers,
                     text: &raw.text,
                 };
-                match gateway.judge(now, asked, sent, Ok(answer)) {
+                match gateway.judge(now, called_route, sent, Ok(answer)) {
                     Ok(()) => Outcome::Done(raw),
                     Err(not_done) => not_done.into(),
                 }
             }
-            Err(failure) => match gateway.judge(now, asked, sent, Err(failure)) {
+            Err(failure) => match gateway.judge(now, called_route, sent, Err(failure)) {
                 Ok(()) => unreachable!("without a response, the outcome cannot be done"),
                 Err(not_done) => not_done.into(),
             },
@@ -492,7 +498,7 @@ impl Client {
         surface: Surface,
         refused: (Option<u16>, Option<u64>),
     ) -> Option<u64> {
-        let now_ms = self.shared.gate.now_ms();
+        let now_ms = self.shared.rate_limiter.now_ms();
         self.shared.gateway.heed_handshake(now_ms, surface, refused)
     }
 }
@@ -500,7 +506,7 @@ impl Client {
 fn unreadable<T>(route: &Route, error: &serde_json::Error, text: &str) -> Outcome<T> {
     let (error, excerpt) = (error.to_string(), excerpt(text));
     if route.changes {
-        Outcome::Unknown(Doubt::Unreadable { error, excerpt })
+        Outcome::Unknown(UnknownReason::Unreadable { error, excerpt })
     } else {
         Outcome::Refused(Refusal::Unreadable { error, excerpt })
     }

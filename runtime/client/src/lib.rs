@@ -47,13 +47,14 @@ pub mod streams;
 pub mod tls;
 
 mod client;
-mod gate;
+mod rate_limiter;
 mod transport;
 
 pub use client::{Client, Departure};
 pub use settings::{AddressError, Addresses, Api, MarketData, Settings, Timeouts};
 pub use transport::{RawAnswer, Ready, TransportError};
 pub use windvane_client_core::{
-    Asked, BAN_MAX, Doubt, Lost, NotDone, Outcome, Refusal, RequestError, Wait, WaitReason,
+    BAN_MAX, CalledRoute, Lost, NotDone, Outcome, Refusal, RequestError, UnknownReason, Wait,
+    WaitReason,
 };
 pub use windvane_client_core::{budget, nonce, outcome};

@@ -244,7 +244,7 @@ impl Transport {
     ) -> Result<RawAnswer, Failure> {
         let request = ready.into_request().map_err(Failure::NotMade)?;
         if let Some(departure) = departure {
-            departure.tell();
+            departure.notify();
         }
         match tokio::time::timeout(self.timeout, self.answer(request)).await {
             Ok(answer) => answer,

@@ -14,7 +14,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use windvane_client::budget::{Denial, Lane};
 use windvane_client::call::{Call, Options};
 use windvane_client::clock::LocalTime;
-use windvane_client::{Addresses, Client, Doubt, Lost, Outcome, RawAnswer, Refusal, WaitReason};
+use windvane_client::{
+    Addresses, Client, Lost, Outcome, RawAnswer, Refusal, UnknownReason, WaitReason,
+};
 use windvane_protocol::error::Limit;
 use windvane_protocol::route::{self, Route, Surface};
 use windvane_protocol::sign::{Wallet, sentence, signer_of};
@@ -57,12 +59,12 @@ async fn both(step: impl Fn() -> Step) -> (Outcome<RawAnswer>, Outcome<RawAnswer
         outcomes.push(send(&client, what).await);
         assert_eq!(server.requests().len(), 1, "sent once");
     }
-    let question = outcomes.pop().unwrap();
-    (outcomes.pop().unwrap(), question)
+    let poll = outcomes.pop().unwrap();
+    (outcomes.pop().unwrap(), poll)
 }
 
 #[tokio::test]
-async fn what_was_prepared_is_what_stands_on_the_wire() {
+async fn prepared_bytes_are_sent_unchanged() {
     let server = Scripted::start(vec![answer(200, "", "{}"), answer(200, "", "{}")]).await;
     let client = Client::new(server.settings()).unwrap();
     assert!(matches!(send(&client, order()).await, Outcome::Done(_)));
@@ -90,13 +92,13 @@ async fn what_was_prepared_is_what_stands_on_the_wire() {
 
 #[tokio::test]
 async fn a_connection_that_breaks_leaves_an_order_unknown() {
-    let (order, question) = both(|| Step::WriteAndCut(String::new())).await;
+    let (order, poll) = both(|| Step::WriteAndCut(String::new())).await;
     assert!(matches!(
         order,
-        Outcome::Unknown(Doubt::NoAnswer(Lost::Cut(_)))
+        Outcome::Unknown(UnknownReason::NoAnswer(Lost::Cut(_)))
     ));
-    let Outcome::Wait(wait) = question else {
-        panic!("{question:?}")
+    let Outcome::Wait(wait) = poll else {
+        panic!("{poll:?}")
     };
     assert!(matches!(wait.why, WaitReason::NoAnswer(Lost::Cut(_))));
 }
@@ -104,19 +106,22 @@ async fn a_connection_that_breaks_leaves_an_order_unknown() {
 #[tokio::test]
 async fn a_partial_response_counts_as_no_response() {
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"orderId\":";
-    let (order, question) = both(|| Step::WriteAndCut(half.to_owned())).await;
+    let (order, poll) = both(|| Step::WriteAndCut(half.to_owned())).await;
     assert!(matches!(
         order,
-        Outcome::Unknown(Doubt::NoAnswer(Lost::Cut(_)))
+        Outcome::Unknown(UnknownReason::NoAnswer(Lost::Cut(_)))
     ));
-    assert!(matches!(question, Outcome::Wait(_)));
+    assert!(matches!(poll, Outcome::Wait(_)));
 }
 
 #[tokio::test]
 async fn a_non_http_response_counts_as_no_response() {
-    let (order, question) = both(|| Step::WriteAndCut("garbage\r\n\r\n".to_owned())).await;
-    assert!(matches!(order, Outcome::Unknown(Doubt::NoAnswer(_))));
-    assert!(matches!(question, Outcome::Wait(_)));
+    let (order, poll) = both(|| Step::WriteAndCut("garbage\r\n\r\n".to_owned())).await;
+    assert!(matches!(
+        order,
+        Outcome::Unknown(UnknownReason::NoAnswer(_))
+    ));
+    assert!(matches!(poll, Outcome::Wait(_)));
 }
 
 #[tokio::test]
@@ -126,14 +131,14 @@ async fn a_late_response_leaves_an_order_unknown() {
     settings.timeouts.request = Duration::from_millis(200);
     let client = Client::new(settings).unwrap();
     let outcome = send(&client, order()).await;
-    let Outcome::Unknown(Doubt::NoAnswer(Lost::Timeout(after))) = outcome else {
+    let Outcome::Unknown(UnknownReason::NoAnswer(Lost::Timeout(after))) = outcome else {
         panic!("{outcome:?}")
     };
     assert_eq!(after, Duration::from_millis(200));
 }
 
 #[tokio::test]
-async fn without_a_connection_nothing_was_sent() {
+async fn a_failed_connection_sends_nothing() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -148,35 +153,35 @@ async fn without_a_connection_nothing_was_sent() {
 #[tokio::test]
 async fn html_with_5xx_leaves_an_order_unknown() {
     let html = "<html><body>502 Bad Gateway</body></html>";
-    let (order, question) = both(|| answer(502, "Content-Type: text/html\r\n", html)).await;
-    let Outcome::Unknown(Doubt::Venue(complaint)) = order else {
+    let (order, poll) = both(|| answer(502, "Content-Type: text/html\r\n", html)).await;
+    let Outcome::Unknown(UnknownReason::Venue(complaint)) = order else {
         panic!("{order:?}")
     };
     assert_eq!(complaint.status, 502);
     assert!(complaint.excerpt.contains("Bad Gateway"));
-    assert!(matches!(question, Outcome::Wait(_)));
+    assert!(matches!(poll, Outcome::Wait(_)));
 }
 
 #[tokio::test]
-async fn a_503_leaves_an_order_unknown_whatever_its_body_says() {
+async fn a_503_leaves_an_order_unknown_whatever_its_body() {
     let body = r#"{"code":-2010,"msg":"rejected"}"#;
-    let (order, question) = both(|| answer(503, "", body)).await;
-    assert!(matches!(order, Outcome::Unknown(Doubt::Venue(_))));
-    assert!(matches!(question, Outcome::Wait(_)));
+    let (order, poll) = both(|| answer(503, "", body)).await;
+    assert!(matches!(order, Outcome::Unknown(UnknownReason::Venue(_))));
+    assert!(matches!(poll, Outcome::Wait(_)));
 }
 
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
-    let (order, question) = both(|| answer(302, "Location: /elsewhere\r\n", "")).await;
+    let (order, poll) = both(|| answer(302, "Location: /elsewhere\r\n", "")).await;
     assert!(matches!(order, Outcome::Unknown(_)), "{order:?}");
-    assert!(matches!(question, Outcome::Wait(_)));
+    assert!(matches!(poll, Outcome::Wait(_)));
 }
 
 #[tokio::test]
 async fn an_error_payload_is_a_definite_refusal() {
     let body = r#"{"code":"-1121","msg":"Invalid symbol."}"#;
-    let (order, question) = both(|| answer(400, "", body)).await;
-    for outcome in [order, question] {
+    let (order, poll) = both(|| answer(400, "", body)).await;
+    for outcome in [order, poll] {
         let Outcome::Refused(refusal) = outcome else {
             panic!("{outcome:?}")
         };
@@ -193,12 +198,12 @@ async fn a_response_without_error_code_leaves_an_order_unknown() {
         (409, "{}"),
         (401, "who are you"),
     ] {
-        let (order, question) = both(|| answer(status, "", body)).await;
+        let (order, poll) = both(|| answer(status, "", body)).await;
         assert!(
-            matches!(order, Outcome::Unknown(Doubt::Venue(_))),
+            matches!(order, Outcome::Unknown(UnknownReason::Venue(_))),
             "{status}"
         );
-        assert!(matches!(question, Outcome::Refused(_)), "{status}");
+        assert!(matches!(poll, Outcome::Refused(_)), "{status}");
     }
 }
 

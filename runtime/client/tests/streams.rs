@@ -153,9 +153,9 @@ async fn a_user_stream_comes_back_after_its_connection_broke() {
         };
         assert_eq!(user(&mut stream).await, gap);
     }
-    let asked = rest.requests();
-    assert!(asked[0].starts_with("POST /api/v1/listenKey HTTP/1.1\r\n"));
-    assert_eq!(asked[0].matches("content-length: 0\r\n").count(), 1);
+    let received = rest.requests();
+    assert!(received[0].starts_with("POST /api/v1/listenKey HTTP/1.1\r\n"));
+    assert_eq!(received[0].matches("content-length: 0\r\n").count(), 1);
 }
 
 #[tokio::test]
@@ -229,7 +229,7 @@ async fn a_connection_that_ends_at_the_subscription_is_reported() {
 }
 
 #[tokio::test]
-async fn an_expiry_that_is_told_twice_makes_one_new_key() {
+async fn a_repeated_expiry_event_makes_one_new_key() {
     let steps = vec![key("one"), key("two"), key("three")];
     let rest = Scripted::start(steps).await;
     let (ws, mut accepted) = sockets().await;

@@ -114,7 +114,7 @@ async fn a_refused_topic_is_polled_and_the_others_stay_streams() {
     bench.frames(&[TOP, MARK, TRADES], |_| {}).await;
     assert_eq!(bench.source(MARK), Source::Stream);
     assert_eq!(bench.source(TRADES), Source::Stream);
-    let requests = bench.market.asked().requests;
+    let requests = bench.market.received().requests;
     let is_of_tops = |path: &String| path == "/fapi/v1/ticker/bookTicker?symbol=BTCUSDT";
     assert!(requests.iter().all(is_of_tops), "{requests:?}");
 }
@@ -151,7 +151,7 @@ async fn a_topic_that_closes_the_connection_is_given_up() {
     bench.frames(&[MARK], |_| {}).await;
     bench.frames(&[MARK, TOP], |_| {}).await;
     assert_eq!(bench.source(TOP), Source::Stream);
-    let sockets = bench.market.asked().sockets;
+    let sockets = bench.market.received().sockets;
     // Three on each path, and one for the other topic.
     assert_eq!(sockets.len(), 7, "{sockets:?}");
 }
@@ -197,7 +197,7 @@ async fn a_kind_that_closes_the_connection_is_not_tried_per_symbol() {
     };
     bench.first(is_last).await;
     // Seven groups, with three connections for each of them on each path.
-    let sockets = bench.market.asked().sockets.len();
+    let sockets = bench.market.received().sockets.len();
     assert!(sockets <= 42, "{sockets}");
 }
 
@@ -225,11 +225,11 @@ async fn a_stray_frame_does_not_end_polling() {
         };
         let mut bench = Bench::new(habits, MarketData::Documented, &[TOP, TRADES]).await;
         let tops = async {
-            let mut asked = 0;
-            while asked < 3 {
+            let mut received = 0;
+            while received < 3 {
                 bench.frames(&[TRADES], |_| {}).await;
-                let requests = bench.market.asked().requests;
-                asked = requests.len();
+                let requests = bench.market.received().requests;
+                received = requests.len();
                 assert_eq!(bench.source(TOP), Source::Polling);
             }
         };
@@ -259,7 +259,7 @@ async fn a_quiet_market_does_not_end_its_stream() {
     let mut bench = Bench::new(habits, MarketData::Auto, &[TOP]).await;
     assert_eq!(bench.served(TOP, Source::Both).await, Why::Silent);
     bench.frames(&[TOP], |_| {}).await;
-    while bench.market.asked().requests.len() < 4 {
+    while bench.market.received().requests.len() < 4 {
         // The same response again is not news: it gives no frame and no evidence.
         let next = tokio::time::timeout(Duration::from_millis(20), bench.feed.next()).await;
         assert!(next.is_err(), "{next:?}");
@@ -283,8 +283,8 @@ async fn the_raw_path_is_used_if_there_is_no_combined_path() {
                 other => panic!("{other:?}"),
             })
             .await;
-        let sockets = bench.market.asked().sockets;
-        let of = |path: &str| sockets.iter().filter(|asked| *asked == path).count();
+        let sockets = bench.market.received().sockets;
+        let of = |path: &str| sockets.iter().filter(|received| *received == path).count();
         assert_eq!((of("/stream"), of("/ws")), (2, 2), "{sockets:?}");
         assert_eq!(bench.source(LEVELS), Source::Stream);
     }
@@ -323,7 +323,7 @@ async fn a_firewall_for_streams_does_not_stop_polling() {
         bench.frames(&[TOP, TRADES], |_| {}).await;
     }
     // The firewall does not get one handshake after another either.
-    assert_eq!(bench.market.asked().sockets, ["/ws"]);
+    assert_eq!(bench.market.received().sockets, ["/ws"]);
 }
 
 #[tokio::test]
@@ -334,27 +334,27 @@ async fn a_forbidden_path_is_replaced_by_the_other() {
     };
     let mut bench = Bench::new(habits, MarketData::Streams, &[TOP]).await;
     bench.frames(&[TOP], |_| {}).await;
-    let sockets = bench.market.asked().sockets;
+    let sockets = bench.market.received().sockets;
     assert_eq!(sockets, ["/stream", "/stream", "/stream", "/ws"]);
 }
 
 #[tokio::test]
-async fn documented_sends_nothing_outside_documents_1_to_3() {
+async fn documented_mode_uses_only_documents_1_to_3() {
     let topics = [TOP, MARK, TRADES, BOOK, LEVELS];
     let mut bench = Bench::new(Habits::default(), MarketData::Documented, &topics).await;
     assert_eq!(bench.served(TOP, Source::Polling).await, Why::Documents);
     bench.frames(&topics, |_| {}).await;
     assert_eq!(bench.source(TRADES), Source::Stream);
-    let asked = bench.market.asked();
-    assert_eq!(asked.sockets, ["/ws"]);
-    assert_eq!(asked.topics, [TRADES]);
+    let received = bench.market.received();
+    assert_eq!(received.sockets, ["/ws"]);
+    assert_eq!(received.topics, [TRADES]);
     let documented = [
         "/fapi/v1/ticker/bookTicker?symbol=BTCUSDT",
         "/fapi/v1/premiumIndex?symbol=BTCUSDT",
         "/fapi/v1/depth?symbol=BTCUSDT&limit=50",
         "/fapi/v1/depth?symbol=BTCUSDT&limit=5",
     ];
-    for path in &asked.requests {
+    for path in &received.requests {
         assert!(documented.contains(&path.as_str()), "{path}");
     }
 }
@@ -372,10 +372,10 @@ async fn documented_trades_are_polled_if_the_stream_is_refused() {
             assert!(matches!(event, MarketStreamEvent::Trade(_)), "{event:?}");
         })
         .await;
-    let asked = bench.market.asked();
-    assert_eq!(asked.sockets, ["/ws"]);
+    let received = bench.market.received();
+    assert_eq!(received.sockets, ["/ws"]);
     let wanted = "/fapi/v1/trades?symbol=BTCUSDT&limit=1000";
-    assert!(asked.requests.iter().all(|path| path == wanted));
+    assert!(received.requests.iter().all(|path| path == wanted));
 }
 
 #[tokio::test]
@@ -407,7 +407,7 @@ async fn streams_mode_never_polls() {
         bench.frames(&[TRADES], |_| {}).await;
     }
     assert_eq!(bench.source(MARK), Source::Stream);
-    assert_eq!(bench.market.asked().requests, [""; 0]);
+    assert_eq!(bench.market.received().requests, [""; 0]);
 }
 
 #[tokio::test]
@@ -417,18 +417,18 @@ async fn a_limit_stops_polling() {
         ..Habits::default()
     };
     let mut bench = Bench::new(habits, MarketData::Documented, &[TOP, MARK]).await;
-    let is_told = |item| match item {
+    let is_reported = |item| match item {
         FeedItem::NotPolled { topics, .. } => Some(topics.len()),
         _ => None,
     };
     for _ in 0..2 {
-        assert_eq!(bench.first(is_told).await, 1);
+        assert_eq!(bench.first(is_reported).await, 1);
     }
     // Both topics were reported, and the second one was not even requested.
-    assert_eq!(bench.market.asked().requests.len(), 1);
+    assert_eq!(bench.market.received().requests.len(), 1);
     let next = tokio::time::timeout(Duration::from_millis(600), bench.feed.next()).await;
     assert!(next.is_err(), "{next:?}");
-    assert_eq!(bench.market.asked().requests.len(), 1);
+    assert_eq!(bench.market.received().requests.len(), 1);
 }
 
 #[tokio::test]
@@ -490,10 +490,10 @@ async fn an_unanswered_poll_is_reported_once() {
         ..Habits::default()
     };
     let mut bench = Bench::new(habits, MarketData::Documented, &[TOP]).await;
-    let mut told = 0;
-    while bench.market.asked().requests.len() < 3 {
+    let mut reports = 0;
+    while bench.market.received().requests.len() < 3 {
         let next = tokio::time::timeout(Duration::from_millis(20), bench.feed.next()).await;
-        told += u32::from(matches!(next, Ok(FeedItem::NotPolled { .. })));
+        reports += u32::from(matches!(next, Ok(FeedItem::NotPolled { .. })));
     }
-    assert_eq!(told, 1);
+    assert_eq!(reports, 1);
 }

@@ -78,7 +78,7 @@ impl Venue {
     }
 
     /// The outcome of a request, and the result of its connection.
-    async fn asked(&self, roots: Vec<Root>) -> (Outcome<RawAnswer>, io::Result<String>) {
+    async fn received(&self, roots: Vec<Root>) -> (Outcome<RawAnswer>, io::Result<String>) {
         let answer = async {
             let mut stream = self.accept().await?;
             let mut request = vec![0; 4096];
@@ -118,16 +118,16 @@ fn not_connected(outcome: Outcome<RawAnswer>) -> String {
         wait.advice(),
         "Nothing was sent: check address and network."
     );
-    let WaitReason::NoConnection(words) = wait.why else {
+    let WaitReason::NoConnection(text) = wait.why else {
         panic!("{wait}")
     };
-    words
+    text
 }
 
 #[tokio::test]
 async fn a_venue_with_a_configured_authority_is_accepted() {
     let venue = Venue::start("127.0.0.1").await;
-    let (outcome, request) = venue.asked(vec![venue.root()]).await;
+    let (outcome, request) = venue.received(vec![venue.root()]).await;
     let answer = outcome.done().unwrap();
     assert_eq!((answer.status, answer.text.as_str()), (200, "{}"));
     let request = request.unwrap();
@@ -139,9 +139,9 @@ async fn an_unknown_authority_is_refused_before_anything_is_sent() {
     let venue = Venue::start("127.0.0.1").await;
     let other = Venue::start("127.0.0.1").await;
     for roots in [vec![], vec![other.root()]] {
-        let (outcome, request) = venue.asked(roots).await;
-        let words = not_connected(outcome);
-        assert!(words.contains("invalid peer certificate"), "{words}");
+        let (outcome, request) = venue.received(roots).await;
+        let text = not_connected(outcome);
+        assert!(text.contains("invalid peer certificate"), "{text}");
         assert!(request.is_err(), "{request:?}");
     }
 }
@@ -149,9 +149,9 @@ async fn an_unknown_authority_is_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn a_certificate_for_another_name_is_refused() {
     let venue = Venue::start("venue.example").await;
-    let (outcome, request) = venue.asked(vec![venue.root()]).await;
-    let words = not_connected(outcome);
-    assert!(words.contains("not valid for name"), "{words}");
+    let (outcome, request) = venue.received(vec![venue.root()]).await;
+    let text = not_connected(outcome);
+    assert!(text.contains("not valid for name"), "{text}");
     assert!(request.is_err(), "{request:?}");
 }
 
@@ -179,9 +179,9 @@ async fn streams_trust_the_same_authorities_as_requests() {
     let venue = Venue::start("127.0.0.1").await;
     let topics = ["btcusdt@trade".parse().unwrap()];
     let stranger = Client::new(venue.settings(Vec::new())).unwrap();
-    let mut unheard = stranger.market_stream(Surface::Spot, &topics).unwrap();
+    let mut unreachable = stranger.market_stream(Surface::Spot, &topics).unwrap();
     assert!(venue.accept().await.is_err());
-    let item = unheard.next().await.unwrap();
+    let item = unreachable.next().await.unwrap();
     let StreamItem::Failed {
         why: Obstacle::NotOpened { status: None, why },
         ..
@@ -190,7 +190,7 @@ async fn streams_trust_the_same_authorities_as_requests() {
         panic!("another item")
     };
     assert!(why.contains("invalid peer certificate"), "{why}");
-    drop((unheard, stranger));
+    drop((unreachable, stranger));
 
     // The stream of the other client may still try again, but it never connects.
     let client = Client::new(venue.settings(vec![venue.root()])).unwrap();

@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_secret_file_is_read_only_if_nobody_else_can() {
+    fn secret_files_readable_by_others_are_refused() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("token");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_source_says_what_to_do() {
+    fn a_missing_secret_source_error_gives_advice() {
         let missing = Secret::Env("WINDVANE_TEST_NO_SUCH_VARIABLE".to_owned()).read();
         assert!(
             missing

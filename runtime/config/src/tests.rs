@@ -199,7 +199,7 @@ fn a_strategy_is_read_with_its_parameters() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_its_line_and_the_nearest_known_one() {
+fn an_unknown_key_error_names_its_line_and_the_nearest_key() {
     let cases = [
         (
             "[sim]\nseed = 1\nmaintenance = 3\n",
@@ -615,7 +615,7 @@ fn a_secret_has_one_source() {
 }
 
 #[test]
-fn a_missing_file_says_which() {
+fn a_missing_file_is_named() {
     let error = Config::load(Path::new("no/such.toml"), &Overrides::default()).unwrap_err();
     assert!(
         error

@@ -211,7 +211,7 @@ fn bad_answers_break_the_contract() {
 }
 
 #[test]
-fn an_import_during_allocation_breaks_the_contract_on_both_paths() {
+fn an_import_during_allocation_is_a_breach_on_both_paths() {
     let text = text(IMPORTS, "", "").replace(
         "(i32.store (i32.const 16) (i32.const -1))",
         "(drop (call $cancel_timer (i64.const 1)))",

@@ -181,7 +181,10 @@ fn percentiles(c: &mut Criterion) {
         .roll(vec![7; 1_000_000], chain)
         .expect("a short queue");
     while !matches!(rig.events.recv(), Ok(Event::Rolled { .. })) {}
-    println!("a new segment with a head of 1 MB: {:?}", start.elapsed());
+    println!(
+        "a new segment with a checkpoint of 1 MB: {:?}",
+        start.elapsed()
+    );
     c.bench_function("append to durable, one block of 200 bytes", |b| {
         b.iter(|| rig.append_durably());
     });

@@ -10,7 +10,7 @@ use windvane_model::latches::Latches;
 
 use crate::ban::Ban;
 use crate::epoch::{self, EpochError};
-use crate::latch;
+use crate::kill_switch;
 use crate::reports;
 use crate::small_file::SmallFileError;
 use crate::watch::lock;
@@ -159,17 +159,17 @@ impl Directory {
     }
 
     /// The stored latches. A file that cannot be read counts as a halt.
-    pub fn latches(&self) -> Latches {
-        latch::read(&self.path.join("latch"))
+    pub fn kill_switch(&self) -> Latches {
+        kill_switch::read(&self.path.join("latch"))
     }
 
     /// Stores the latches; durable on return.
     ///
     /// # Errors
     /// The latches are not durable. The old ones may apply at the next start.
-    pub fn set_latches(&self, latches: &Latches) -> Result<(), SmallFileError> {
+    pub fn set_kill_switch(&self, latches: &Latches) -> Result<(), SmallFileError> {
         let _writing = lock(&self.writing);
-        latch::write(latches, &self.path.join("latch"))
+        kill_switch::write(latches, &self.path.join("latch"))
     }
 }
 
@@ -279,7 +279,7 @@ mod tests {
         }
         let directory = Directory::lock(&made).unwrap();
         directory.reserve_epoch(7).unwrap();
-        directory.set_latches(&Latches::default()).unwrap();
+        directory.set_kill_switch(&Latches::default()).unwrap();
         assert_eq!([mode(&made), mode(&journal)], [0o755, 0o700]);
         for name in ["lock", "epoch", "latch"] {
             assert_eq!(mode(&made.join(name)), 0o600, "{name}");

@@ -62,7 +62,7 @@ pub fn segments(data_dir: &Path) -> Result<Vec<u32>, ExportError> {
     })
 }
 
-/// A whole segment, head and blocks, as far as it verifies. No process may be writing it.
+/// A whole segment, checkpoint and blocks, as far as it verifies. No process may be writing it.
 ///
 /// # Errors
 /// Nothing of it can be read.

@@ -29,7 +29,7 @@ const LEVEL: i32 = 7;
 /// When a segment began and was last written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    pub begun: SystemTime,
+    pub started: SystemTime,
     pub written: SystemTime,
 }
 
@@ -49,7 +49,7 @@ impl Writer {
             .open(path)?;
         let mut header = magic.to_vec();
         header.extend_from_slice(&VERSION.to_le_bytes());
-        for time in [times.begun, times.written] {
+        for time in [times.started, times.written] {
             let since = time.duration_since(SystemTime::UNIX_EPOCH);
             let seconds = since.map_or(0, |since| since.as_secs());
             header.extend_from_slice(&seconds.to_le_bytes());
@@ -155,7 +155,7 @@ pub fn times(bytes: &[u8]) -> Option<Times> {
         SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
     };
     Some(Times {
-        begun: time(8)?,
+        started: time(8)?,
         written: time(16)?,
     })
 }
@@ -196,7 +196,7 @@ mod tests {
         let path = folder.path().join("x");
         let second = |s| SystemTime::UNIX_EPOCH + Duration::from_secs(s);
         let times_of = Times {
-            begun: second(7),
+            started: second(7),
             written: second(1 << 33),
         };
         let mut writer = Writer::create(&path, *b"TEST", times_of).unwrap();

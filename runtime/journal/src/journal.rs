@@ -46,15 +46,15 @@ pub enum AppendError {
 /// A new segment was not requested.
 #[derive(Debug, thiserror::Error)]
 pub enum RollError {
-    /// The queue is full: try again after the next durable event, with a new head.
+    /// The queue is full: try again after the next durable event, with a new checkpoint.
     #[error("the journal's queue is full")]
     Full,
-    /// The head belongs to another position of the chain. This is a bug of the caller.
+    /// The checkpoint belongs to another position of the chain. This is a bug of the caller.
     #[error(
-        "the head is for block {at}, but the journal is at block {next}: seal and append first"
+        "the checkpoint is for block {at}, but the journal is at block {next}: seal and append first"
     )]
     OutOfPlace {
-        /// Next block of the head.
+        /// Next block of the checkpoint.
         at: u64,
         /// Next block of the journal.
         next: u64,
@@ -67,10 +67,12 @@ pub enum BeginError {
     /// The disk or the storage failed.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// The head belongs to another position of the chain. This is a bug of the caller.
-    #[error("the head is for block {at}, but the recovered journal continues at block {next}")]
+    /// The checkpoint belongs to another position of the chain. This is a bug of the caller.
+    #[error(
+        "the checkpoint is for block {at}, but the recovered journal continues at block {next}"
+    )]
     OutOfPlace {
-        /// Next block of the head.
+        /// Next block of the checkpoint.
         at: u64,
         /// Next block of the recovered journal.
         next: u64,
@@ -82,7 +84,7 @@ impl Journal {
     pub(crate) fn begin(
         directory: Arc<Directory>,
         number: u32,
-        head: &[u8],
+        checkpoint: &[u8],
         base: Chain,
         options: &Options,
         listener: Listener,
@@ -116,7 +118,7 @@ impl Journal {
             hooks: options.hooks.clone(),
             packing: None,
         };
-        owner.begin(head, base)?;
+        owner.begin(checkpoint, base)?;
         if options.packs {
             let listener = Arc::clone(&owner.listener);
             owner.packing = Some(PackThread::start(&owner.journal, number, listener)?);
@@ -182,13 +184,14 @@ impl Journal {
         }
     }
 
-    /// Ends the segment and begins another one with this head. `at` is the position of the head,
-    /// which must contain everything before it. Does not wait; the listener gets an event. After a
-    /// failure this is the way to recover, and `at` may then be beyond the accepted blocks.
+    /// Ends the segment and begins another one with this checkpoint. `at` is the position of the
+    /// checkpoint, which must contain everything before it. Does not wait; the listener gets an
+    /// event. After a failure this is the way to recover, and `at` may then be beyond the accepted
+    /// blocks.
     ///
     /// # Errors
     /// The reason why no segment was requested.
-    pub fn roll(&mut self, head: Vec<u8>, at: Chain) -> Result<(), RollError> {
+    pub fn roll(&mut self, checkpoint: Vec<u8>, at: Chain) -> Result<(), RollError> {
         let failed = lock(&self.failure).is_some();
         let in_place = if failed {
             at.next_block >= self.next.next_block
@@ -202,7 +205,7 @@ impl Journal {
             });
         }
         let message = Message::Roll {
-            head,
+            checkpoint,
             base: at,
             at: Instant::now(),
         };

@@ -1,11 +1,12 @@
 //! The journal: makes blocks of records durable, and returns them after any end of the process.
 //!
-//! A *segment* is one sled directory, `journal/<number>/`. It begins with a *head*: everything that
-//! the caller needs to continue from there (snapshot, configuration, strategy states). After the
-//! head come sealed blocks, in order. The chain of hashes continues across segments.
+//! A *segment* is one sled directory, `journal/<number>/`. It begins with a *checkpoint*:
+//! everything that the caller needs to continue from there (snapshot, configuration, strategy
+//! states). After the checkpoint come sealed blocks, in order. The chain of hashes continues across
+//! segments.
 //!
-//! A block is durable once it is in the *tail*, a small file of the segment; sled gets it after
-//! that. sled survives kills, but not all damage, and it has faults of its own (see `store` and
+//! A block is durable once it is in the write-ahead log (*WAL*), the small file `tail`; sled gets it
+//! after that. sled survives kills, but not all damage, and it has faults of its own (see `store` and
 //! `reading`). So each known fault has a guard. The content of sled is trusted only as far as our
 //! own chain and the mark file confirm it.
 //!
@@ -23,7 +24,7 @@ mod export;
 mod failure;
 mod groups;
 mod journal;
-mod latch;
+mod kill_switch;
 mod ledger;
 mod mark;
 mod market;
@@ -37,8 +38,8 @@ mod retention;
 mod segment;
 mod small_file;
 mod store;
-mod tail;
 mod verify;
+mod wal;
 mod watch;
 
 pub use ban::Ban;

@@ -2,7 +2,7 @@
 //! are durable.
 //!
 //! All waiting blocks go into one sync. After a failure nothing is acknowledged until a new segment
-//! has begun. The head of the new segment contains everything that was lost with the old one.
+//! has begun. The checkpoint of the new segment contains everything that was lost with the old one.
 
 use std::io;
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ pub enum Event {
         /// Time from the arrival of the first of them to this event.
         took: Duration,
     },
-    /// A new segment began. Its head is durable, and so is everything before it.
+    /// A new segment began. Its checkpoint is durable, and so is everything before it.
     Rolled {
         /// Its number.
         segment: u32,
@@ -116,8 +116,8 @@ pub enum Message {
     },
     /// End the segment and begin another.
     Roll {
-        /// Head of the new segment.
-        head: Vec<u8>,
+        /// Checkpoint of the new segment.
+        checkpoint: Vec<u8>,
         /// The position that its first block continues.
         base: Chain,
         /// When it arrived.
@@ -161,7 +161,11 @@ impl Owner {
                     }
                     self.append(&group, at);
                 }
-                Message::Roll { head, base, at } => self.roll(&head, base, at),
+                Message::Roll {
+                    checkpoint,
+                    base,
+                    at,
+                } => self.roll(&checkpoint, base, at),
                 Message::Close(answer) => {
                     // The caller may have stopped waiting.
                     let _ = answer.send(self.close());
@@ -222,12 +226,12 @@ impl Owner {
         }
     }
 
-    fn roll(&mut self, head: &[u8], base: Chain, at: Instant) {
+    fn roll(&mut self, checkpoint: &[u8], base: Chain, at: Instant) {
         let ended = self.number;
         self.watch.begin(at);
-        let begun = self.seal().and_then(|()| self.begin(head, base));
+        let started = self.seal().and_then(|()| self.begin(checkpoint, base));
         let took = self.watch.finish();
-        match begun {
+        match started {
             Ok(()) => {
                 (self.listener)(Event::Rolled {
                     segment: self.number,
@@ -250,12 +254,12 @@ impl Owner {
             .map_or(Ok(()), |segment| guarded(|| segment.seal()))
     }
 
-    /// Begins the next segment. Its head and the mark that names it are durable on return.
-    pub fn begin(&mut self, head: &[u8], base: Chain) -> Result<(), Failure> {
+    /// Begins the next segment. Its checkpoint and the mark that names it are durable on return.
+    pub fn begin(&mut self, checkpoint: &[u8], base: Chain) -> Result<(), Failure> {
         // A number is never used twice, even if the segment fails.
         self.number += 1;
         let (number, hook) = (self.number, self.hooks.clone());
-        let segment = guarded(|| Segment::create(&self.journal, number, head, base, hook))?;
+        let segment = guarded(|| Segment::create(&self.journal, number, checkpoint, base, hook))?;
         self.durable(base);
         self.marks.write()?;
         self.segment = Some(segment);

@@ -44,7 +44,7 @@ pub enum UnpackError {
     Chain(#[from] ChainError),
 }
 
-/// Compresses blocks and heads.
+/// Compresses blocks and checkpoints.
 pub struct Packer(Compressor<'static>);
 
 impl Packer {
@@ -72,9 +72,9 @@ impl Packer {
         Ok(packed)
     }
 
-    /// Compresses a head.
-    pub fn pack_head(&mut self, head: &[u8]) -> io::Result<Vec<u8>> {
-        self.0.compress(head)
+    /// Compresses a checkpoint.
+    pub fn pack_checkpoint(&mut self, checkpoint: &[u8]) -> io::Result<Vec<u8>> {
+        self.0.compress(checkpoint)
     }
 }
 
@@ -159,8 +159,8 @@ pub fn market_of(packed: &[u8]) -> Option<(usize, Hash)> {
     (header.market > 0).then_some((header.market, header.market_digest))
 }
 
-/// Decompresses a head that [`Packer::pack_head`] made.
-pub fn unpack_head(packed: &[u8], len: usize) -> io::Result<Vec<u8>> {
+/// Decompresses a checkpoint that [`Packer::pack_checkpoint`] made.
+pub fn unpack_checkpoint(packed: &[u8], len: usize) -> io::Result<Vec<u8>> {
     zstd::bulk::decompress(packed, len)
 }
 

@@ -1,4 +1,4 @@
-//! Packing of an ended segment: sled and its tail become `records.zst`, and `market` becomes
+//! Packing of an ended segment: sled and its WAL become `records.zst`, and `market` becomes
 //! `market.zst`. sled uses several times the space of its content, and never frees any.
 //!
 //! `records.zst` has the rows of sled in their order: length of the key as u32, length of the value
@@ -101,7 +101,7 @@ pub fn times(folder: &Path) -> io::Result<Times> {
     let modified = |name: &str| fs::metadata(folder.join(name))?.modified();
     Ok(Times {
         // sled writes this file once, when it creates the folder.
-        begun: modified("conf").or_else(|_| modified(RECORDS))?,
+        started: modified("conf").or_else(|_| modified(RECORDS))?,
         written: modified("db").or_else(|_| modified(RECORDS))?,
     })
 }
@@ -125,10 +125,10 @@ pub fn pack(journal: &Path, number: u32) -> Result<bool, Failure> {
     if !is_whole {
         return Ok(false);
     }
-    let (end, lost, head) = (stored.end(), stored.lost.clone(), stored.head.clone());
+    let (end, lost, checkpoint) = (stored.end(), stored.lost.clone(), stored.checkpoint.clone());
     let sealed = stored.sealed;
     write(&folder, stored)?;
-    read_back(&folder, number, end, sealed, &lost, &head)?;
+    read_back(&folder, number, end, sealed, &lost, &checkpoint)?;
     for name in [market::PACKED, RECORDS] {
         fs::rename(folder.join(unfinished(name)), folder.join(name))?;
         sync_folder(&folder)?;
@@ -150,7 +150,7 @@ fn write(folder: &Path, stored: StoredSegment) -> Result<(), Failure> {
     let meta = stored
         .meta
         .ok_or_else(|| storage("it has no description"))?;
-    let head = Packer::new()?.pack_head(&stored.head)?;
+    let checkpoint = Packer::new()?.pack_checkpoint(&stored.checkpoint)?;
     for block in stored.blocks {
         let key = key::block(block.number, 0);
         push_row(records.group(), &key, &packed::plain(&block));
@@ -160,7 +160,7 @@ fn write(folder: &Path, stored: StoredSegment) -> Result<(), Failure> {
             parts.end_if_long()?;
         }
     }
-    push_row(records.group(), &key::head(0), &head);
+    push_row(records.group(), &key::checkpoint(0), &checkpoint);
     push_row(records.group(), &key::META, &meta.to_bytes());
     if sealed {
         push_row(records.group(), &key::SEAL, &chain_bytes(&end));
@@ -178,7 +178,7 @@ fn read_back(
     end: Chain,
     sealed: bool,
     lost: &[(u64, u64)],
-    head: &[u8],
+    checkpoint: &[u8],
 ) -> Result<(), Failure> {
     let bytes = fs::read(folder.join(unfinished(RECORDS)))?;
     let market = folder.join(unfinished(market::PACKED));
@@ -187,7 +187,7 @@ fn read_back(
     let is_same = read.end() == end
         && read.sealed == sealed
         && read.lost == lost
-        && read.head == head
+        && read.checkpoint == checkpoint
         && read.tear.is_none();
     if is_same {
         Ok(())

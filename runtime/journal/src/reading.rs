@@ -9,7 +9,7 @@
 //! second copy that includes them is read, and the result with more blocks is used. sled also
 //! panics on some damage, which `guarded` catches.
 //!
-//! The blocks of the tail, which sled may lack, are joined with the blocks of sled, and then with
+//! The blocks of the WAL, which sled may lack, are joined with the blocks of sled, and then with
 //! their market parts. A packed segment has two other files and no sled database (see `packing`).
 
 use std::fs;
@@ -21,26 +21,26 @@ use windvane_model::record::{Chain, Format};
 
 use crate::failure::{Failure, guarded};
 use crate::market::{self, Parts, Presence};
-use crate::packed::{Blocks, market_of, unpack_head};
+use crate::packed::{Blocks, market_of, unpack_checkpoint};
 use crate::packing::{self, Packed};
 use crate::segment::{self, FORMAT_VERSION, Meta, key};
-use crate::tail::{self, Numbered};
+use crate::wal::{self, Numbered};
 
-/// Maximum size of a head, so that damage cannot cause a huge allocation.
-const HEAD_BYTES_MAX: u64 = 4 << 30;
+/// Maximum size of a checkpoint, so that damage cannot cause a huge allocation.
+const CHECKPOINT_BYTES_MAX: u64 = 4 << 30;
 /// Prefix of the folders of copies. Folders that a killed process left are removed at the next
 /// open.
 pub const SCRATCH: &str = "scratch-";
 
-/// A segment that was read: its head and the blocks after it.
+/// A segment that was read: its checkpoint and the blocks after it.
 #[derive(Debug)]
 pub struct StoredSegment {
     /// Its number.
     pub number: u32,
     /// The format of its records.
     pub format: Format,
-    /// The head, as the caller gave it.
-    pub head: Vec<u8>,
+    /// The checkpoint, as the caller gave it.
+    pub checkpoint: Vec<u8>,
     /// Its blocks, as far as they verify.
     pub blocks: Blocks,
     /// The end of the chain after each block. The first element is the base.
@@ -72,7 +72,7 @@ impl StoredSegment {
 /// Why nothing of a segment can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It has no head and no blocks: its creation was interrupted, or its content is lost.
+    /// It has no checkpoint and no blocks: its creation was interrupted, or its content is lost.
     #[error("the segment is empty")]
     Empty,
     /// It is damaged.
@@ -103,7 +103,7 @@ impl From<io::Error> for ReadError {
 /// Keys and values of a segment, in order.
 pub type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The content of the tail of a segment.
+/// The content of the WAL of a segment.
 #[derive(Default)]
 struct Newest {
     /// Packed consecutive blocks, with their numbers.
@@ -114,7 +114,7 @@ struct Newest {
 
 impl Newest {
     fn read(folder: &Path) -> Result<Self, ReadError> {
-        let problem = match tail::read(folder) {
+        let problem = match wal::read(folder) {
             Ok(Some(blocks)) => {
                 return Ok(Self {
                     blocks,
@@ -231,7 +231,7 @@ fn copy_folder(from: &Path, to: &Path, whole: bool) -> io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let can_be_made_again = name == "conf" || name.to_string_lossy().starts_with("snap.");
-        let ours = [tail::NAME, market::NAME, market::PACKED, market::DROPPED];
+        let ours = [wal::NAME, market::NAME, market::PACKED, market::DROPPED];
         let of_sled = !ours.iter().any(|ours| name == *ours) && entry.file_type()?.is_file();
         if of_sled && (whole || !can_be_made_again) {
             fs::copy(entry.path(), to.join(name))?;
@@ -253,7 +253,7 @@ pub fn contents_of(number: u32, market: &Path, read: Packed) -> Result<StoredSeg
 }
 
 /// Interprets the rows of a segment, with its file of market parts. A segment that is not packed
-/// also has a tail.
+/// also has a WAL.
 fn contents(
     number: u32,
     market: &Path,
@@ -265,13 +265,13 @@ fn contents(
         return Err(read.problem.map_or(ReadError::Empty, ReadError::Damaged));
     }
     let mut meta = None;
-    let mut head = Vec::new();
+    let mut checkpoint = Vec::new();
     let mut seal = None;
     let mut stored = Vec::new();
     for (key, value) in rows {
         match key.as_slice() {
             [key::BLOCK, rest @ ..] => stored.push((rest.to_vec(), value)),
-            [key::HEAD, ..] => head.extend_from_slice(&value),
+            [key::CHECKPOINT, ..] => checkpoint.extend_from_slice(&value),
             key if key == key::META => meta = Some(value),
             key if key == key::SEAL => seal = Some(value),
             _ => return Err(ReadError::Damaged(format!("unknown key {key:02x?}"))),
@@ -280,11 +280,11 @@ fn contents(
     let Some(meta) = meta else {
         return Err(match stored.first() {
             None => ReadError::Empty,
-            Some(_) => ReadError::Damaged("it has blocks but no head".to_owned()),
+            Some(_) => ReadError::Damaged("it has blocks but no checkpoint".to_owned()),
         });
     };
     let meta = parse_meta(number, &meta)?;
-    let head = unpacked_head(&meta, &head)?;
+    let checkpoint = unpacked_checkpoint(&meta, &checkpoint)?;
     let (mut packed, gap) = join_parts(meta.base.next_block, stored);
     let gap = match newest {
         Some(newest) => join_tail(meta.base.next_block, &mut packed, &newest.blocks).or(gap),
@@ -299,11 +299,11 @@ fn contents(
             .into_iter()
             .filter(|lost| *lost < end.next_block),
     );
-    // Since version 2 a segment has a tail until it is sealed.
-    let untold = newest.and_then(|newest| newest.problem.clone());
-    let untold = untold.filter(|_| meta.version > 1 && seal.is_none());
+    // Since version 2 a segment has a WAL until it is sealed.
+    let unreported = newest.and_then(|newest| newest.problem.clone());
+    let unreported = unreported.filter(|_| meta.version > 1 && seal.is_none());
     let tear = verified.problem.map(|error| error.to_string());
-    let tear = tear.or(gap).or(untold);
+    let tear = tear.or(gap).or(unreported);
     let sealed = seal.as_deref() == Some(&segment::chain_bytes(&end)[..]);
     let cut = seal.is_some() && !sealed && tear.is_none();
     let tear = tear.or_else(|| cut.then(|| "its last block is not the one in its seal".to_owned()));
@@ -318,7 +318,7 @@ fn contents(
     Ok(StoredSegment {
         number,
         format: meta.record_format(),
-        head,
+        checkpoint,
         blocks: verified.blocks,
         chains: verified.chains,
         sealed,
@@ -409,14 +409,14 @@ fn parse_meta(number: u32, bytes: &[u8]) -> Result<Meta, ReadError> {
         hash: [0; 32],
     };
     base.hash.copy_from_slice(&bytes[24..56]);
-    let mut head_hash = [0; 32];
-    head_hash.copy_from_slice(&bytes[64..]);
+    let mut checkpoint_hash = [0; 32];
+    checkpoint_hash.copy_from_slice(&bytes[64..]);
     let meta = Meta {
         version,
         number: (word(0) >> 32) as u32,
         base,
-        head_len: word(56),
-        head_hash,
+        checkpoint_len: word(56),
+        checkpoint_hash,
     };
     if meta.number != number {
         return Err(damaged(format!(
@@ -427,20 +427,23 @@ fn parse_meta(number: u32, bytes: &[u8]) -> Result<Meta, ReadError> {
     Ok(meta)
 }
 
-fn unpacked_head(meta: &Meta, packed: &[u8]) -> Result<Vec<u8>, ReadError> {
-    if meta.head_len > HEAD_BYTES_MAX {
+fn unpacked_checkpoint(meta: &Meta, packed: &[u8]) -> Result<Vec<u8>, ReadError> {
+    if meta.checkpoint_len > CHECKPOINT_BYTES_MAX {
         return Err(ReadError::Damaged(
-            "the stated length of its head is too large".to_owned(),
+            "the stated length of its checkpoint is too large".to_owned(),
         ));
     }
-    let head = unpack_head(packed, meta.head_len as usize)
-        .map_err(|error| ReadError::Damaged(format!("its head cannot be unpacked: {error}")))?;
-    if head.len() as u64 != meta.head_len || Sha256::digest(&head)[..] != meta.head_hash {
+    let checkpoint = unpack_checkpoint(packed, meta.checkpoint_len as usize).map_err(|error| {
+        ReadError::Damaged(format!("its checkpoint cannot be unpacked: {error}"))
+    })?;
+    if checkpoint.len() as u64 != meta.checkpoint_len
+        || Sha256::digest(&checkpoint)[..] != meta.checkpoint_hash
+    {
         return Err(ReadError::Damaged(
-            "the checksum of its head is wrong".to_owned(),
+            "the checksum of its checkpoint is wrong".to_owned(),
         ));
     }
-    Ok(head)
+    Ok(checkpoint)
 }
 
 /// Joins the parts of consecutive blocks from `first` on. The second result says where a block or a
@@ -467,8 +470,8 @@ fn join_parts(first: u64, stored: Rows) -> (Vec<Vec<u8>>, Option<String>) {
     (blocks, None)
 }
 
-/// Joins the blocks of the tail with the blocks of sled, which are consecutive from `first` on.
-/// Returns a problem if blocks between them are missing. If both have a block, the tail's copy is
+/// Joins the blocks of the WAL with the blocks of sled, which are consecutive from `first` on.
+/// Returns a problem if blocks between them are missing. If both have a block, the WAL's copy is
 /// used: it is complete, while the last block in sled may lack parts.
 fn join_tail(first: u64, blocks: &mut Vec<Vec<u8>>, newest: &[Numbered]) -> Option<String> {
     let next = first + blocks.len() as u64;

@@ -75,9 +75,9 @@ pub struct Recovered {
     pub verdict: Verdict,
     /// Number of the segment that is returned.
     pub segment: Option<u32>,
-    /// Its head; empty without a segment.
-    pub head: Vec<u8>,
-    /// The verified blocks after the head.
+    /// Its checkpoint; empty without a segment.
+    pub checkpoint: Vec<u8>,
+    /// The verified blocks after the checkpoint.
     pub blocks: Blocks,
     /// The position that the first of them continues.
     pub base: Chain,
@@ -110,7 +110,7 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// A recovered journal that waits for the head of its next segment.
+/// A recovered journal that waits for the checkpoint of its next segment.
 #[derive(Debug)]
 pub struct Ready {
     directory: Arc<Directory>,
@@ -119,14 +119,14 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Begins the segment of this start. Its head is durable on return. `at` must be
+    /// Begins the segment of this start. Its checkpoint is durable on return. `at` must be
     /// [`Recovered::next`].
     ///
     /// # Errors
     /// The segment could not be created.
     pub fn begin(
         self,
-        head: &[u8],
+        checkpoint: &[u8],
         at: Chain,
         options: &Options,
         listener: Listener,
@@ -139,7 +139,7 @@ impl Ready {
         }
         let (directory, number) = (self.directory, self.number);
         Ok(Journal::begin(
-            directory, number, head, at, options, listener,
+            directory, number, checkpoint, at, options, listener,
         )?)
     }
 }
@@ -273,7 +273,7 @@ impl Search {
             next,
             sealed: contents.sealed,
             lost: contents.lost,
-            head: contents.head,
+            checkpoint: contents.checkpoint,
             blocks: contents.blocks,
             mark: self.mark,
             repairs: self.repairs,
@@ -327,7 +327,7 @@ fn empty() -> io::Result<StoredSegment> {
     Ok(StoredSegment {
         number: 0,
         format: Format::default(),
-        head: Vec::new(),
+        checkpoint: Vec::new(),
         blocks: verified.blocks,
         chains: verified.chains,
         sealed: false,

@@ -55,13 +55,13 @@ impl Directory {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn oldest_begun(&self) -> io::Result<Option<SystemTime>> {
+    pub fn oldest_started(&self) -> io::Result<Option<SystemTime>> {
         let journal = self.journal();
         let Some(oldest) = segments(&journal)?.first().copied() else {
             return Ok(None);
         };
         let times = packing::times(&segment::folder(&journal, oldest))?;
-        Ok(Some(times.begun))
+        Ok(Some(times.started))
     }
 
     /// The parts that [`Self::prune`] would drop.

@@ -1,10 +1,10 @@
-//! A segment that is being written: its head, and its blocks, which become durable in groups.
+//! A segment that is being written: its checkpoint, and its blocks, which become durable in groups.
 //!
-//! The order parts of a group first become durable in the tail and are then acknowledged. After
+//! The order parts of a group first become durable in the WAL and are then acknowledged. After
 //! that the store gets them and makes them durable in the background. Until then they may exist
-//! only in the tail. The store also gets the market parts, which no order waits for.
+//! only in the WAL. The store also gets the market parts, which no order waits for.
 //!
-//! Guard: the tail is overwritten only after the store has made all of its content durable.
+//! Guard: the WAL is overwritten only after the store has made all of its content durable.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use crate::market;
 use crate::owner::Hooks;
 use crate::packed;
 use crate::store::{Store, StoreThread};
-use crate::tail::Tail;
+use crate::wal::Wal;
 use windvane_files::sync_folder;
 
-/// Version of the segment format. Segments before version 2 have no tail. Before version 3 blocks
+/// Version of the segment format. Segments before version 2 have no WAL. Before version 3 blocks
 /// had one part, and market data was in sled. Old versions can still be read.
 pub const FORMAT_VERSION: u32 = 3;
 const CACHE_BYTES: u64 = 64 << 20;
@@ -37,9 +37,9 @@ const QUIET: Duration = Duration::from_millis(20);
 pub mod key {
     /// Parts of blocks: block number, part number.
     pub const BLOCK: u8 = b'b';
-    /// Parts of the head: part number.
-    pub const HEAD: u8 = b'h';
-    /// The description of the segment; written after the head.
+    /// Parts of the checkpoint: part number.
+    pub const CHECKPOINT: u8 = b'h';
+    /// The description of the segment; written after the checkpoint.
     pub const META: [u8; 1] = *b"m";
     /// The seal: the end of the segment.
     pub const SEAL: [u8; 1] = *b"z";
@@ -51,8 +51,8 @@ pub mod key {
         key
     }
 
-    pub fn head(part: u32) -> [u8; 5] {
-        let mut key = [HEAD; 5];
+    pub fn checkpoint(part: u32) -> [u8; 5] {
+        let mut key = [CHECKPOINT; 5];
         key[1..].copy_from_slice(&part.to_be_bytes());
         key
     }
@@ -89,10 +89,10 @@ pub struct Meta {
     pub number: u32,
     /// The position that its first block continues.
     pub base: Chain,
-    /// Length of its head, in bytes.
-    pub head_len: u64,
-    /// SHA-256 of its head.
-    pub head_hash: [u8; 32],
+    /// Length of its checkpoint, in bytes.
+    pub checkpoint_len: u64,
+    /// SHA-256 of its checkpoint.
+    pub checkpoint_hash: [u8; 32],
 }
 
 impl Meta {
@@ -110,15 +110,15 @@ impl Meta {
         bytes[..4].copy_from_slice(&self.version.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.number.to_le_bytes());
         bytes[8..56].copy_from_slice(&chain_bytes(&self.base));
-        bytes[56..64].copy_from_slice(&self.head_len.to_le_bytes());
-        bytes[64..].copy_from_slice(&self.head_hash);
+        bytes[56..64].copy_from_slice(&self.checkpoint_len.to_le_bytes());
+        bytes[64..].copy_from_slice(&self.checkpoint_hash);
         bytes
     }
 }
 
 /// A segment that accepts blocks.
 pub struct Segment {
-    tail: Tail,
+    wal: Wal,
     /// Frames of market parts that the store did not get yet.
     market: Vec<u8>,
     store: StoreThread,
@@ -129,27 +129,27 @@ pub struct Segment {
 /// Background work. Orders do not wait for it.
 #[derive(Clone, Copy, Debug)]
 pub enum Duty {
-    /// Give the store the frames that are durable in the tail.
+    /// Give the store the frames that are durable in the WAL.
     HandOver,
-    /// Have the store make everything durable, so that the tail can be overwritten.
+    /// Have the store make everything durable, so that the WAL can be overwritten.
     Sync,
     /// Check whether that sync has ended.
     Settle,
 }
 
 impl Segment {
-    /// Creates a segment with its head; both are durable on return. If this fails, the folder is
-    /// removed, because it would take space that the next attempt needs.
+    /// Creates a segment with its checkpoint; both are durable on return. If this fails, the folder
+    /// is removed, because it would take space that the next attempt needs.
     pub fn create(
         journal: &Path,
         number: u32,
-        head: &[u8],
+        checkpoint: &[u8],
         base: Chain,
         hooks: Hooks,
     ) -> Result<Self, Failure> {
         let folder = folder(journal, number);
         windvane_files::new_folder(&folder)?;
-        let made = Self::create_in(&folder, number, head, base, hooks).and_then(|segment| {
+        let made = Self::create_in(&folder, number, checkpoint, base, hooks).and_then(|segment| {
             sync_folder(&folder)?;
             sync_folder(journal)?;
             Ok(segment)
@@ -165,23 +165,23 @@ impl Segment {
     fn create_in(
         folder: &Path,
         number: u32,
-        head: &[u8],
+        checkpoint: &[u8],
         base: Chain,
         hooks: Hooks,
     ) -> Result<Self, Failure> {
-        let tail = Tail::create(folder)?;
+        let wal = Wal::create(folder)?;
         let mut store = Store::create(folder, hooks.clone())?;
         let meta = Meta {
             version: FORMAT_VERSION,
             number,
             base,
-            head_len: head.len() as u64,
-            head_hash: Sha256::digest(head).into(),
+            checkpoint_len: checkpoint.len() as u64,
+            checkpoint_hash: Sha256::digest(checkpoint).into(),
         };
-        store.put_head(head, meta)?;
+        store.put_checkpoint(checkpoint, meta)?;
         store.sync()?;
         Ok(Self {
-            tail,
+            wal,
             market: Vec::new(),
             store: StoreThread::start(store)?,
             hooks,
@@ -197,42 +197,42 @@ impl Segment {
             chain = chain
                 .follow(block)
                 .map_err(|error| Failure::Storage(error.to_string()))?;
-            self.tail.push(block.number, &packed::plain(block));
+            self.wal.push(block.number, &packed::plain(block));
             if let Some(part) = block.market.as_deref().filter(|part| !part.is_empty()) {
                 market::push_frame(&mut self.market, block.number, part);
             }
         }
-        if self.tail.has_room() {
-            self.tail.write()?;
+        if self.wal.has_room() {
+            self.wal.write()?;
             self.before_sync()?;
-            self.tail.sync()?;
+            self.wal.sync()?;
             self.chain = chain;
             if self.market.len() > MARKET_BYTES {
                 self.hand_over();
             }
-            if self.tail.is_crowded() && !self.store.is_syncing() {
+            if self.wal.is_crowded() && !self.store.is_syncing() {
                 self.sync();
             }
         } else {
-            // The group does not fit into the tail, so the store makes it durable and the tail is
+            // The group does not fit into the WAL, so the store makes it durable and the WAL is
             // not written.
             self.chain = chain;
             self.sync();
             self.store.wait(chain.next_block)?;
-            self.tail.begin_again();
+            self.wal.begin_again();
         }
         Ok(chain)
     }
 
     /// The next duty, and how long to wait for a message before it is carried out.
     pub fn duty(&self) -> Option<(Duration, Duty)> {
-        if self.tail.has_frames() {
+        if self.wal.has_frames() {
             return Some((PAUSE, Duty::HandOver));
         }
         if self.store.is_syncing() {
             return Some((QUIET, Duty::Settle));
         }
-        self.tail.is_long().then_some((QUIET, Duty::Sync))
+        self.wal.is_long().then_some((QUIET, Duty::Sync))
     }
 
     /// Carries out a duty.
@@ -246,9 +246,9 @@ impl Segment {
     }
 
     fn hand_over(&mut self) {
-        if self.tail.has_frames() {
+        if self.wal.has_frames() {
             let market = std::mem::take(&mut self.market);
-            self.store.put(self.tail.take_frames(), market);
+            self.store.put(self.wal.take_frames(), market);
         }
     }
 
@@ -257,10 +257,10 @@ impl Segment {
         self.store.sync(self.chain.next_block);
     }
 
-    /// Lets the tail start again if the store has made all of its content durable.
+    /// Lets the WAL start again if the store has made all of its content durable.
     fn settle(&mut self) -> Result<(), Failure> {
         if self.store.synced()? == Some(self.chain.next_block) {
-            self.tail.begin_again();
+            self.wal.begin_again();
         }
         Ok(())
     }
@@ -269,7 +269,7 @@ impl Segment {
     pub fn seal(mut self) -> Result<(), Failure> {
         self.hand_over();
         self.store.seal(self.chain)?;
-        self.tail.remove();
+        self.wal.remove();
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! The sled database of a segment, on its own thread. A flush of sled takes many times as long as a
-//! write to the tail, and an order must not wait for it.
+//! write to the WAL, and an order must not wait for it.
 //!
 //! The owner of the segment passes blocks to this thread and requests syncs. It continues with the
-//! tail until a sync is acknowledged. The thread also writes market parts, which do not go into
+//! WAL until a sync is acknowledged. The thread also writes market parts, which do not go into
 //! sled.
 //!
 //! Guards against faults of sled:
@@ -25,7 +25,7 @@ use crate::market::MarketFile;
 use crate::owner::Hooks;
 use crate::packed::Packer;
 use crate::segment::{Meta, chain_bytes, key, sled_config};
-use crate::tail::split_frames;
+use crate::wal::split_frames;
 
 /// Maximum size of a value, in bytes.
 const PART_BYTES: usize = 6 * 1024;
@@ -56,11 +56,11 @@ impl Store {
         })
     }
 
-    /// Writes the head of the segment, then its description.
-    pub fn put_head(&mut self, head: &[u8], meta: Meta) -> Result<(), Failure> {
-        let packed = self.packer.pack_head(head)?;
+    /// Writes the checkpoint of the segment, then its description.
+    pub fn put_checkpoint(&mut self, checkpoint: &[u8], meta: Meta) -> Result<(), Failure> {
+        let packed = self.packer.pack_checkpoint(checkpoint)?;
         for (part, bytes) in (0..).zip(packed.chunks(PART_BYTES)) {
-            self.db.insert(key::head(part), bytes)?;
+            self.db.insert(key::checkpoint(part), bytes)?;
         }
         self.db.insert(key::META, &meta.to_bytes()[..])?;
         Ok(())
@@ -75,7 +75,7 @@ impl Store {
         Ok(self.file.sync_all()?)
     }
 
-    /// Writes blocks, given as frames of the tail, and market parts.
+    /// Writes blocks, given as frames of the WAL, and market parts.
     fn put(&mut self, frames: &[u8], market: &[u8]) -> Result<(), Failure> {
         self.market.append(market)?;
         let mut batch = Batch::default();
@@ -136,7 +136,7 @@ impl Store {
 
 /// An order to the thread of a store.
 enum Order {
-    /// Write these frames of the tail and of market parts. They need not be durable yet.
+    /// Write these frames of the WAL and of market parts. They need not be durable yet.
     Put { frames: Vec<u8>, market: Vec<u8> },
     /// Make all blocks before this number durable.
     Sync { next_block: u64 },
@@ -180,7 +180,7 @@ impl StoreThread {
         })
     }
 
-    /// Passes frames of the tail and of market parts to the thread, which writes them later.
+    /// Passes frames of the WAL and of market parts to the thread, which writes them later.
     pub fn put(&self, frames: Vec<u8>, market: Vec<u8>) {
         // If the thread has ended, `synced` returns the reason.
         let _ = self.orders.send(Order::Put { frames, market });
@@ -221,9 +221,9 @@ impl StoreThread {
 
     /// Seals the segment. The store is closed on return.
     pub fn seal(self, end: Chain) -> Result<(), Failure> {
-        let asked = self.orders.send(Order::Seal(end)).map_err(|_| ended());
+        let sent = self.orders.send(Order::Seal(end)).map_err(|_| ended());
         // A sync that is running is acknowledged first; the seal is acknowledged last.
-        let mut last = asked.and_then(|()| self.answers.recv().map_err(|_| ended())?);
+        let mut last = sent.and_then(|()| self.answers.recv().map_err(|_| ended())?);
         if self.is_syncing && last.is_ok() {
             last = self.answers.recv().map_err(|_| ended())?;
         }

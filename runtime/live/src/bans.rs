@@ -25,19 +25,19 @@ pub fn heed(client: &Client, data_dir: &Path) {
 }
 
 /// How long one of these surfaces is still banned, and a sentence about it for people.
-pub fn told(client: &Client, surfaces: &[Surface]) -> Option<(Duration, String)> {
+pub fn current_ban(client: &Client, surfaces: &[Surface]) -> Option<(Duration, String)> {
     let surfaces = surfaces.iter().map(|surface| venue_surface(*surface));
     let stopped = client.bans_at(wall_ms()).longest(surfaces)?;
     let until = seconds_text(Time(stopped.until_ms.saturating_mul(1_000_000)));
-    let words = format!("the venue accepts no requests from this address until {until} UTC");
-    Some((Duration::from_millis(stopped.left_ms), words))
+    let text = format!("the venue accepts no requests from this address until {until} UTC");
+    Some((Duration::from_millis(stopped.left_ms), text))
 }
 
 /// Waits until every surface accepts requests again. `say` receives the reason.
 pub async fn sit_out(client: &Client, surfaces: &[Surface], mut say: impl FnMut(&str)) {
-    while let Some((left, words)) = told(client, surfaces) {
+    while let Some((left, text)) = current_ban(client, surfaces) {
         say(&format!(
-            "{words} (a ban from an earlier run). Nothing is sent meanwhile; this program waits \
+            "{text} (a ban from an earlier run). Nothing is sent meanwhile; this program waits \
              and then goes on"
         ));
         tokio::time::sleep(left).await;

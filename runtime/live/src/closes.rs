@@ -27,7 +27,7 @@ fn row(engine: &Engine, wait: &CloseWait) -> view::Close {
         waits_for: wait
             .reasons
             .iter()
-            .map(|reason| words(engine, reason))
+            .map(|reason| reason_text(engine, reason))
             .collect(),
         what_to_do: wait.reasons.iter().find_map(what_to_do),
         since_ms: wait.since.millis(),
@@ -36,7 +36,7 @@ fn row(engine: &Engine, wait: &CloseWait) -> view::Close {
 }
 
 /// A close as one sentence.
-pub fn in_words(close: &view::Close) -> String {
+pub fn describe(close: &view::Close) -> String {
     let view::Close {
         strategy,
         waiting_s,
@@ -90,7 +90,7 @@ fn seconds(from: Time, to: Time) -> u64 {
     ns / 1_000_000_000
 }
 
-fn words(engine: &Engine, reason: &CloseReason) -> String {
+fn reason_text(engine: &Engine, reason: &CloseReason) -> String {
     let left = |until: Time| seconds(engine.now(), until) + 1;
     match reason {
         CloseReason::Syncing => "the comparison of the account with the venue".to_owned(),

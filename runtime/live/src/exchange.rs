@@ -6,7 +6,7 @@
 use windvane_client_core::Gateway;
 use windvane_client_core::streams::feed::{FeedError, FeedTerms};
 use windvane_model::Surface;
-use windvane_protocol::speak::Names;
+use windvane_protocol::adapter::Names;
 use windvane_session::{Capabilities, Documented, DocumentedFeed, Exchange, PublicFeed, Signing};
 
 use windvane_config::{Config, MarketData};
@@ -44,7 +44,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     /// Types of one exchange.
-    const OF_AN_EXCHANGE: &[&str] = &["Documented", "Speaker"];
+    const OF_AN_EXCHANGE: &[&str] = &["Documented", "Adapter"];
     /// Settings of the configuration that contain the same name.
     const SETTINGS: &[&str] = &["MarketData::Documented", "FindAccount::Documented"];
     /// Calls and names that only the exchange may use.

@@ -35,7 +35,7 @@ impl Counted {
 
 /// Logs a forced close with all figures and with what to do. After a further fill, the figures are
 /// the sum of the order.
-pub fn tell(engine: &Engine, report: &ForcedCloseReport) {
+pub fn log_notice(engine: &Engine, report: &ForcedCloseReport) {
     let is_more = sum_so_far(engine, report).qty != report.qty;
     let report = sum_so_far(engine, report);
     let row = row(engine, 0, report);

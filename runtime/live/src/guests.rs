@@ -20,7 +20,7 @@ struct Place {
     /// The state that it saved last, kept after a fault.
     saved: Option<Vec<u8>>,
     /// It runs with its own state, so its next save replaces `saved`.
-    begun: bool,
+    started: bool,
     /// Its last fault, as text.
     trouble: Option<String>,
     callbacks: Histogram,
@@ -36,7 +36,7 @@ impl LiveGuests {
             callbacks: table::CALLBACK_SECONDS.of([&guest.name]),
             guest,
             saved: states.get(at).cloned().flatten(),
-            begun: false,
+            started: false,
             trouble: None,
             delivered: 0,
             lines: RecentLines::default(),
@@ -63,7 +63,7 @@ impl LiveGuests {
 impl Place {
     fn fails(&mut self, what: &str, fault: &Fault) {
         tracing::error!(strategy = %self.guest.name, %fault, "{what} failed");
-        self.begun = false;
+        self.started = false;
         self.trouble = Some(format!("{what}: {fault}"));
     }
 }
@@ -97,7 +97,7 @@ impl Guests for LiveGuests {
         let (engine, result) = guest.strategy.start(engine, strategy, params, instruments);
         let result = match result {
             Ok(()) => {
-                place.begun = true;
+                place.started = true;
                 InitResult::Ready
             }
             Err(fault) if fault.kind == HostFault::Refused => {
@@ -136,7 +136,7 @@ impl Guests for LiveGuests {
 
     fn save(&mut self, strategy: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
         let place = self.place(strategy);
-        if place.begun {
+        if place.started {
             let state = place.guest.strategy.save().map_err(|fault| {
                 place.fails("save", &fault);
                 engine_fault(fault.kind)
@@ -186,7 +186,7 @@ impl ReloadGuests for LiveGuests {
 
     fn runs_on(&mut self, strategy: StrategyId) {
         let place = self.place(strategy);
-        (place.begun, place.trouble) = (true, None);
+        (place.started, place.trouble) = (true, None);
     }
 
     fn module(guest: &Guest) -> [u8; 32] {

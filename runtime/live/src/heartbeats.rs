@@ -7,7 +7,7 @@ use windvane_admin::metrics::table;
 use windvane_engine::Engine;
 use windvane_model::effect::HeartbeatNotice;
 use windvane_model::{Instrument, InstrumentId, Notice, Surface};
-use windvane_session::Quiet;
+use windvane_session::LogThrottle;
 
 use super::clock::Clock;
 
@@ -15,8 +15,8 @@ use super::clock::Clock;
 pub struct Troubles {
     clock: Clock,
     /// Switches that are not renewed, by outcome.
-    heartbeats: BTreeMap<(InstrumentId, &'static str), Quiet>,
-    unexplained: BTreeMap<Surface, Quiet>,
+    heartbeats: BTreeMap<(InstrumentId, &'static str), LogThrottle>,
+    unexplained: BTreeMap<Surface, LogThrottle>,
 }
 
 impl Troubles {
@@ -30,7 +30,7 @@ impl Troubles {
     }
 
     /// Logs a notice, if it is about a heartbeat or a reconciliation.
-    pub fn tell(&mut self, engine: &Engine, notice: &Notice) {
+    pub fn log_notice(&mut self, engine: &Engine, notice: &Notice) {
         match notice {
             Notice::Heartbeat {
                 instrument, what, ..
@@ -43,7 +43,7 @@ impl Troubles {
     fn heartbeat(&mut self, engine: &Engine, id: InstrumentId, what: HeartbeatNotice) {
         let instrument = engine.instrument(id).map(Instrument::name);
         let instrument = instrument.unwrap_or_default();
-        let (outcome, words) = match what {
+        let (outcome, text) = match what {
             HeartbeatNotice::Renewed => ("renewed", ""),
             HeartbeatNotice::Failed => (
                 "failed",
@@ -81,7 +81,7 @@ impl Troubles {
         }
         let quiet = self.heartbeats.entry((id, outcome)).or_default();
         if let Some(repeated) = quiet.again(self.clock.now()) {
-            tracing::warn!(instrument, outcome, repeated, "{words}");
+            tracing::warn!(instrument, outcome, repeated, "{text}");
         }
     }
 

@@ -21,11 +21,11 @@ use windvane_protocol::sign::Prepared;
 use windvane_session::{Call, CallEnded, CallId, late_by};
 
 use super::clock::Clock;
-use super::mailbox::{Came, Happened, Mailbox};
+use super::mailbox::{CallOutcome, LoopEvent, Mailbox};
 
 /// An async runtime, and a client whose connections live on it.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct RuntimeClient {
     pub handle: Handle,
     pub client: Client,
 }
@@ -34,96 +34,108 @@ pub struct Way {
 #[derive(Debug)]
 pub struct Http {
     /// The runtime of the engine's thread.
-    own: Way,
+    own: RuntimeClient,
     /// The runtime of the other threads.
-    beside: Way,
+    shared: RuntimeClient,
     mailbox: Mailbox,
     clock: Clock,
-    flying: BTreeMap<CallId, Flying>,
+    in_flight: BTreeMap<CallId, InFlight>,
 }
 
 /// A request whose task is running.
 #[derive(Debug)]
-struct Flying {
+struct InFlight {
     task: AbortHandle,
     since: Instant,
     /// Its bytes were handed to the connection.
     has_left: Arc<AtomicBool>,
     /// Its result is on the way to the session. A task that panicked never sets this.
-    has_told: Arc<AtomicBool>,
+    has_reported: Arc<AtomicBool>,
 }
 
 impl Http {
     /// Sends requests on these runtimes. Results go to `mailbox`.
-    pub fn new((own, beside): (Way, Way), mailbox: Mailbox, clock: Clock) -> Self {
+    pub fn new(
+        (own, shared): (RuntimeClient, RuntimeClient),
+        mailbox: Mailbox,
+        clock: Clock,
+    ) -> Self {
         Self {
             own,
-            beside,
+            shared,
             mailbox,
             clock,
-            flying: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
         }
     }
 
     /// Sends a request.
     pub fn send(&mut self, call: Call) {
-        let way = if call.changes {
+        let runtime = if call.changes {
             &self.own
         } else {
-            &self.beside
+            &self.shared
         };
         let has_left = Arc::new(AtomicBool::new(false));
         let (left, since) = (Arc::clone(&has_left), call.since);
         let since = since.map(|since| self.clock.moment(since));
-        let client = way.client.clone().telling(Departure::new(move || {
-            left.store(true, Ordering::Relaxed);
-            if let Some(since) = since {
-                let latency = since.elapsed().as_secs_f64();
-                table::ORDER_LATENCY.of([]).record(latency);
-            }
-        }));
-        let has_told = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&has_told);
+        let client = runtime
+            .client
+            .clone()
+            .with_departure(Departure::new(move || {
+                left.store(true, Ordering::Relaxed);
+                if let Some(since) = since {
+                    let latency = since.elapsed().as_secs_f64();
+                    table::ORDER_LATENCY.of([]).record(latency);
+                }
+            }));
+        let has_reported = Arc::new(AtomicBool::new(false));
+        let reported = Arc::clone(&has_reported);
         let (id, clock, mailbox) = (call.id, self.clock, self.mailbox.clone());
-        let task = way.handle.spawn(async move {
-            let came = if let Some(late) = late_by(call.leave_by, clock.now()) {
-                Came::Late(late)
+        let task = runtime.handle.spawn(async move {
+            let outcome = if let Some(late) = late_by(call.leave_by, clock.now()) {
+                CallOutcome::Late(late)
             } else {
                 match client.exchange(call.route.surface, call.prepared).await {
-                    Ok(answer) => Came::Answer(answer),
-                    Err(failure) => Came::Failed(failure),
+                    Ok(answer) => CallOutcome::Answer(answer),
+                    Err(failure) => CallOutcome::Failed(failure),
                 }
             };
-            told.store(true, Ordering::Relaxed);
-            mailbox.tell(Happened::Came(id, came)).await;
+            reported.store(true, Ordering::Relaxed);
+            mailbox.post(LoopEvent::CallEnded(id, outcome)).await;
         });
-        let flying = Flying {
+        let in_flight = InFlight {
             task: task.abort_handle(),
             since: Instant::now(),
             has_left,
-            has_told,
+            has_reported,
         };
-        self.flying.insert(id, flying);
+        self.in_flight.insert(id, in_flight);
     }
 
     /// Removes a request whose result arrived.
-    pub fn came(&mut self, id: CallId) {
-        self.flying.remove(&id);
+    pub fn remove(&mut self, id: CallId) {
+        self.in_flight.remove(&id);
     }
 
     /// Gives up a request and closes its connection. Returns its result, or `None` if the result is
     /// already on the way to the session.
-    pub fn abandon(&mut self, id: CallId) -> Option<Came> {
-        if self.flying.get(&id)?.has_told.load(Ordering::Relaxed) {
+    pub fn abandon(&mut self, id: CallId) -> Option<CallOutcome> {
+        if self
+            .in_flight
+            .get(&id)?
+            .has_reported
+            .load(Ordering::Relaxed)
+        {
             return None;
         }
-        let flying = self.flying.remove(&id)?;
-        flying.task.abort();
-        let waited = flying.since.elapsed();
-        Some(if flying.has_left.load(Ordering::Relaxed) {
-            Came::Failed(Failure::Lost(Lost::Timeout(waited)))
+        let in_flight = self.in_flight.remove(&id)?;
+        in_flight.task.abort();
+        let waited = in_flight.since.elapsed();
+        Some(if in_flight.has_left.load(Ordering::Relaxed) {
+            CallOutcome::Failed(Failure::Lost(Lost::Timeout(waited)))
         } else {
-            Came::Late(waited)
+            CallOutcome::Late(waited)
         })
     }
 

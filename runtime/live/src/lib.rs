@@ -1,4 +1,4 @@
-//! The shell of a live or paper run. One thread (`pulse`) owns engine, strategies and journal.
+//! The shell of a live or paper run. One thread (`event_loop`) owns engine, strategies and journal.
 //! Tasks around it carry requests, read streams and clocks, and serve the operator. Every event
 //! reaches the thread through its mailbox, in order. [`check`] has the preflight checks.
 //!
@@ -6,42 +6,42 @@
 //! functions that build the parts of a run. It must not contain decisions about orders: the engine
 //! and the session make them.
 
-mod awake;
+mod admin_bridge;
 pub mod bans;
-mod begin;
 pub mod check;
 pub(crate) mod clock;
 mod closes;
 pub mod connection;
 mod cores;
-mod desk;
+mod cpu_latency;
+mod environment;
+mod event_loop;
 pub mod exchange;
 mod forced;
 pub mod guests;
 mod heartbeats;
 pub(crate) mod http;
 mod identity;
-mod latch;
+mod kill_switch_file;
 pub(crate) mod mailbox;
 pub mod memory;
 mod not_sent;
-mod outside;
+mod notice_log;
 mod player;
 mod playing;
-mod pulse;
 mod recover;
 mod reload;
-mod remains;
 mod results;
 pub mod retention;
+mod services;
 mod show;
 mod sockets;
-mod stage;
-pub mod start;
+mod startup;
+pub mod startup_steps;
 mod steering;
-mod tell;
 mod terms;
 mod thread;
+mod unowned_positions;
 mod unsettled;
 mod venue_wait;
 pub mod watchdog;
@@ -64,13 +64,13 @@ use windvane_config::Config;
 use windvane_recording::RecordingError;
 use windvane_report::{ResultError, Summary};
 
-use desk::Desk;
-pub use desk::TOKEN_FILE;
+use admin_bridge::AdminBridge;
+pub use admin_bridge::TOKEN_FILE;
+use event_loop::Finish;
 use mailbox::Mailbox;
 pub use player::Pace;
-use pulse::Finish;
-pub use reload::Reread;
-use windvane_session::{StartError, weights};
+pub use reload::ReadConfig;
+use windvane_session::{StartupError, weights};
 
 /// How long the process may take to end after the second signal, even if something hangs.
 const HURRY: Duration = Duration::from_secs(2);
@@ -104,7 +104,7 @@ pub enum LiveError {
     OtherMode(#[from] recover::OtherMode),
     /// The venue's responses at the start cannot be used.
     #[error(transparent)]
-    Start(Box<StartError>),
+    Start(Box<StartupError>),
     /// The configuration needs more request weight than the venue allows.
     #[error(transparent)]
     Overbooked(#[from] weights::Overbooked),
@@ -220,8 +220,8 @@ pub enum LiveError {
     },
 }
 
-impl From<StartError> for LiveError {
-    fn from(error: StartError) -> Self {
+impl From<StartupError> for LiveError {
+    fn from(error: StartupError) -> Self {
         Self::Start(Box::new(error))
     }
 }
@@ -274,7 +274,10 @@ impl LiveError {
             | Self::Overbooked(_) => true,
             Self::Recordings(error) => error.is_usage(),
             Self::Start(error) => {
-                matches!(**error, StartError::NotListed(_) | StartError::NoAddress)
+                matches!(
+                    **error,
+                    StartupError::NotListed(_) | StartupError::NoAddress
+                )
             }
             Self::Module(error) => error.is_usage(),
             _ => false,
@@ -283,7 +286,7 @@ impl LiveError {
 }
 
 /// Runs until a signal or an error ends it, or until its recordings end; a run on recordings
-/// returns a summary. `watchdog` is how to start the watchdog process of spot orders. `reread`
+/// returns a summary. `watchdog` is how to start the watchdog process of spot orders. `read_config`
 /// reads the configuration again. With `take_over`, orders of another instance are adopted without
 /// a watch.
 ///
@@ -292,8 +295,8 @@ impl LiveError {
 pub async fn run(
     config: &Config,
     market: Market,
-    watchdog: watchdog::Begin,
-    reread: Reread,
+    watchdog: watchdog::ProcessArguments,
+    read_config: ReadConfig,
     take_over: bool,
 ) -> Result<Option<Summary>, LiveError> {
     if config.strategies.is_empty() {
@@ -303,32 +306,32 @@ pub async fn run(
     let mut signals = Signals::new()?;
     let mut hangups = signal(SignalKind::hangup())?;
     let notifier = Notifier::from_env()?;
-    let (desk, counter) = Desk::open(config).await?;
+    let (admin_bridge, admin_channel) = AdminBridge::open(config).await?;
     notifier.ready();
     let known = OnceLock::new();
-    let start = begin::Start {
+    let parts = startup::StartupParts {
         directory,
-        counter,
+        admin_channel,
         watchdog,
-        reread,
+        read_config,
         take_over,
         known: &known,
     };
     let began = tokio::select! {
-        began = begin::begin(config, market, start) => Some(began?),
+        began = startup::start(config, market, parts) => Some(began?),
         () = signals.next() => None,
-        () = desk.keep_alive() => None,
+        () = admin_bridge.keep_alive() => None,
     };
     let ended = match began {
         Some(mut running) => tokio::select! {
             ended = running.wait(&mut signals) => ended,
-            () = notifier.keep(desk.beat.clone(), desk.published.clone()) => running.ended().await,
-            () = reload_on_hangup(&mut hangups, &desk.steer, &notifier) => running.ended().await,
+            () = notifier.keep(admin_bridge.heartbeat.clone(), admin_bridge.published.clone()) => running.ended().await,
+            () = reload_on_hangup(&mut hangups, &admin_bridge.steer, &notifier) => running.ended().await,
         },
         None => unreached(known.into_inner()),
     };
     notifier.stopping();
-    desk.server.stop().await;
+    admin_bridge.server.stop().await;
     ended
 }
 
@@ -374,18 +377,18 @@ struct Running {
 impl Running {
     /// Waits for the end of the run. The first signal requests it, the second forces it.
     async fn wait(&mut self, signals: &mut Signals) -> Result<Option<Summary>, LiveError> {
-        let asked = tokio::select! {
+        let is_requested = tokio::select! {
             ended = self.ended() => return ended,
-            () = signals.next() => self.ask_to_stop(),
+            () = signals.next() => self.request_stop(),
         };
         tracing::info!(
-            asked,
+            is_requested,
             "stopping as run.on_stop says; a second signal ends the process at once and may leave \
              orders open"
         );
         tokio::select! {
             ended = self.ended() => return ended,
-            () = signals.next() => self.ask_to_stop(),
+            () = signals.next() => self.request_stop(),
         };
         // A disk that hangs must not delay the end.
         let ended = tokio::time::timeout(HURRY, self.ended()).await;
@@ -397,10 +400,10 @@ impl Running {
         })
     }
 
-    fn ask_to_stop(&self) -> bool {
-        let asked = self.stop.send(()).is_ok();
+    fn request_stop(&self) -> bool {
+        let is_requested = self.stop.send(()).is_ok();
         self.mailbox.nudge();
-        asked
+        is_requested
     }
 
     async fn ended(&mut self) -> Result<Option<Summary>, LiveError> {
@@ -409,8 +412,8 @@ impl Running {
             "" => String::new(),
             unknown => format!(". The account was not read completely: {unknown}"),
         };
-        if !finish.remains.is_empty() {
-            let left: Vec<_> = finish.remains.iter().map(ToString::to_string).collect();
+        if !finish.unclosed.is_empty() {
+            let left: Vec<_> = finish.unclosed.iter().map(ToString::to_string).collect();
             return Err(LiveError::NotFlat {
                 left: left.join(", "),
                 resting: finish.resting,

@@ -25,11 +25,11 @@ const BREATHS: u32 = 64;
 
 /// An event from outside the engine's thread.
 #[derive(Debug)]
-pub enum Happened {
+pub enum LoopEvent {
     /// An event of a stream's connection.
     Socket(Surface, u64, SocketEvent),
     /// The result of a request.
-    Came(CallId, Came),
+    CallEnded(CallId, CallOutcome),
     /// An input for the live engine.
     Live(LiveInput),
     /// A configuration was read again.
@@ -44,12 +44,12 @@ pub enum Disk {
     /// An event of the journal.
     Journal(JournalEvent),
     /// The latch file is durable, or could not be written for this reason.
-    Latches(Result<(), String>),
+    KillSwitch(Result<(), String>),
 }
 
 /// The result of a request.
 #[derive(Debug)]
-pub enum Came {
+pub enum CallOutcome {
     /// A response.
     Answer(RawAnswer),
     /// No response.
@@ -58,13 +58,13 @@ pub enum Came {
     Late(Duration),
 }
 
-impl Came {
+impl CallOutcome {
     /// Passes the result on as the session's type.
     pub fn with_answer<T>(self, take: impl FnOnce(CallAnswer<'_>) -> T) -> T {
         match self {
             Self::Answer(raw) => {
                 let headers = raw.texts();
-                take(CallAnswer::Came(Answer {
+                take(CallAnswer::Received(Answer {
                     status: raw.status,
                     headers: &headers,
                     text: &raw.text,
@@ -81,22 +81,22 @@ impl Came {
 /// The sending end of the queue.
 #[derive(Clone, Debug)]
 pub struct Mailbox {
-    happened: Sender<Happened>,
+    events: Sender<LoopEvent>,
     disk: UnboundedSender<Disk>,
 }
 
 /// The engine's end of the queue.
 #[derive(Debug)]
 pub struct Inbox {
-    happened: Receiver<Happened>,
+    events: Receiver<LoopEvent>,
     disk: UnboundedReceiver<Disk>,
 }
 
 /// The result of waiting for an event.
 #[derive(Debug)]
-pub enum Waited {
+pub enum Wake {
     /// An event.
-    Happened(Happened),
+    Event(LoopEvent),
     /// An event of the disk.
     Disk(Disk),
     /// The time is over.
@@ -107,11 +107,11 @@ pub enum Waited {
 
 /// A new queue with both of its ends.
 pub fn mailbox() -> (Mailbox, Inbox) {
-    let (happened, receiver) = channel(CAPACITY);
+    let (events, receiver) = channel(CAPACITY);
     let (disk, of_disk) = unbounded_channel();
-    let mailbox = Mailbox { happened, disk };
+    let mailbox = Mailbox { events, disk };
     let inbox = Inbox {
-        happened: receiver,
+        events: receiver,
         disk: of_disk,
     };
     (mailbox, inbox)
@@ -120,50 +120,50 @@ pub fn mailbox() -> (Mailbox, Inbox) {
 impl Mailbox {
     /// Sends an event to the engine. Waits while the queue is full, so nothing is lost. The venue's
     /// streams then slow down or are cut, which the session reports as a gap.
-    pub async fn tell(&self, happened: Happened) {
+    pub async fn post(&self, event: LoopEvent) {
         // After the engine's end, its events are not needed.
-        drop(self.happened.send(happened).await);
+        drop(self.events.send(event).await);
     }
 
-    /// [`tell`](Self::tell) for a thread outside the async runtime.
-    pub fn tell_blocking(&self, happened: Happened) {
-        drop(self.happened.blocking_send(happened));
+    /// [`post`](Self::post) for a thread outside the async runtime.
+    pub fn post_blocking(&self, event: LoopEvent) {
+        drop(self.events.blocking_send(event));
     }
 
     /// Sends an event of the disk. Never waits.
-    pub fn disk(&self, said: Disk) {
-        let _ = self.disk.send(said);
+    pub fn disk(&self, event: Disk) {
+        let _ = self.disk.send(event);
     }
 
     /// Wakes the engine's thread. If the queue is full, the thread is awake anyway.
     pub fn nudge(&self) {
-        let _ = self.happened.try_send(Happened::Nudge);
+        let _ = self.events.try_send(LoopEvent::Nudge);
     }
 }
 
 impl Inbox {
     /// Waits for the next event, for `at_most`. The tasks of this thread run meanwhile.
-    pub async fn wait(&mut self, at_most: Duration) -> Waited {
+    pub async fn wait(&mut self, at_most: Duration) -> Wake {
         if at_most.is_zero() {
             // A timer would take about a millisecond.
             tokio::task::yield_now().await;
-            return self.ready().unwrap_or(Waited::TimeOver);
+            return self.ready().unwrap_or(Wake::TimeOver);
         }
         tokio::select! {
             biased;
-            Some(said) = self.disk.recv() => Waited::Disk(said),
-            happened = self.happened.recv() => happened.map_or(Waited::Closed, Waited::Happened),
-            () = tokio::time::sleep(at_most) => Waited::TimeOver,
+            Some(event) = self.disk.recv() => Wake::Disk(event),
+            event = self.events.recv() => event.map_or(Wake::Closed, Wake::Event),
+            () = tokio::time::sleep(at_most) => Wake::TimeOver,
         }
     }
 
     /// Polls for the next event without sleeping, for `at_most`, because waking up would take
     /// longer than the event. Other work on this processor runs first.
-    pub async fn look_out(&mut self, at_most: Duration) -> Option<Waited> {
+    pub async fn look_out(&mut self, at_most: Duration) -> Option<Wake> {
         let begin = Instant::now();
         loop {
-            if let Some(waited) = self.ready() {
-                return Some(waited);
+            if let Some(wake) = self.ready() {
+                return Some(wake);
             }
             if begin.elapsed() >= at_most {
                 return None;
@@ -177,11 +177,11 @@ impl Inbox {
     }
 
     /// The next event, if there is one. Events of the disk come first.
-    pub fn ready(&mut self) -> Option<Waited> {
-        if let Ok(said) = self.disk.try_recv() {
-            return Some(Waited::Disk(said));
+    pub fn ready(&mut self) -> Option<Wake> {
+        if let Ok(event) = self.disk.try_recv() {
+            return Some(Wake::Disk(event));
         }
-        self.happened.try_recv().ok().map(Waited::Happened)
+        self.events.try_recv().ok().map(Wake::Event)
     }
 }
 
@@ -198,13 +198,13 @@ mod tests {
     #[tokio::test]
     async fn journal_events_come_before_earlier_events() {
         let (mailbox, mut inbox) = mailbox();
-        mailbox.tell(Happened::Nudge).await;
+        mailbox.post(LoopEvent::Nudge).await;
         mailbox.disk(healthy());
         let first = inbox.wait(Duration::from_mins(1)).await;
-        assert!(matches!(first, Waited::Disk(_)), "{first:?}");
+        assert!(matches!(first, Wake::Disk(_)), "{first:?}");
         let second = inbox.wait(Duration::from_mins(1)).await;
         assert!(
-            matches!(second, Waited::Happened(Happened::Nudge)),
+            matches!(second, Wake::Event(LoopEvent::Nudge)),
             "{second:?}"
         );
     }
@@ -213,25 +213,25 @@ mod tests {
     async fn a_full_mailbox_delays_senders_but_never_the_journal() {
         let (mailbox, mut inbox) = mailbox();
         for _ in 0..CAPACITY {
-            mailbox.tell(Happened::Nudge).await;
+            mailbox.post(LoopEvent::Nudge).await;
         }
         let teller = tokio::spawn({
             let mailbox = mailbox.clone();
-            async move { mailbox.tell(Happened::Live(LiveInput::Begin)).await }
+            async move { mailbox.post(LoopEvent::Live(LiveInput::Begin)).await }
         });
         tokio::task::yield_now().await;
         assert!(!teller.is_finished());
         mailbox.nudge();
         mailbox.disk(healthy());
-        assert!(matches!(inbox.ready(), Some(Waited::Disk(_))));
+        assert!(matches!(inbox.ready(), Some(Wake::Disk(_))));
         for _ in 0..CAPACITY {
             let nudge = inbox.wait(Duration::ZERO).await;
-            assert!(matches!(nudge, Waited::Happened(Happened::Nudge)));
+            assert!(matches!(nudge, Wake::Event(LoopEvent::Nudge)));
         }
         assert!(teller.await.is_ok());
         let last = inbox.ready();
         assert!(
-            matches!(last, Some(Waited::Happened(Happened::Live(_)))),
+            matches!(last, Some(Wake::Event(LoopEvent::Live(_)))),
             "{last:?}"
         );
     }
@@ -239,9 +239,9 @@ mod tests {
     #[tokio::test]
     async fn polling_finds_the_event_of_a_task_on_the_same_thread() {
         let (mailbox, mut inbox) = mailbox();
-        tokio::spawn(async move { mailbox.tell(Happened::Nudge).await });
+        tokio::spawn(async move { mailbox.post(LoopEvent::Nudge).await });
         let found = inbox.look_out(Duration::from_mins(1)).await;
-        assert!(matches!(found, Some(Waited::Happened(Happened::Nudge))));
+        assert!(matches!(found, Some(Wake::Event(LoopEvent::Nudge))));
         assert!(inbox.look_out(Duration::ZERO).await.is_none());
     }
 }

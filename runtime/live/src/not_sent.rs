@@ -78,7 +78,7 @@ impl NotSent {
     }
 }
 
-/// The advice for a reason. The venue's order limit counts the orders of the account, not the
+/// The words for a reason. The venue's order limit counts the orders of the account, not the
 /// requests of this address.
 fn what_to_do(reason: &str) -> &'static str {
     if reason.starts_with(ORDERS_USED_UP) {
@@ -103,41 +103,41 @@ mod tests {
             not_sent.count(Surface::Futures, Time::from_millis(ms), &reason);
         }
         let rows: Vec<_> = not_sent.rows(Time::from_millis(10_000)).collect();
-        let words = rows[0].what_to_do.as_ref().unwrap();
-        assert!(words.contains("order limit"), "{words}");
-        assert!(!words.contains("other programs"), "{words}");
+        let advice = rows[0].what_to_do.as_ref().unwrap();
+        assert!(advice.contains("order limit"), "{advice}");
+        assert!(!advice.contains("other programs"), "{advice}");
         not_sent.count(Surface::Futures, Time::from_millis(11_000), "no weight");
         let rows: Vec<_> = not_sent.rows(Time::from_millis(11_000)).collect();
-        let words = rows[0].what_to_do.as_ref().unwrap();
-        assert!(words.contains("other programs"), "{words}");
+        let advice = rows[0].what_to_do.as_ref().unwrap();
+        assert!(advice.contains("other programs"), "{advice}");
     }
 
     #[test]
     fn three_unsent_orders_in_a_row_block_the_account() {
         let mut not_sent = NotSent::default();
         let at = Time::from_millis;
-        let told = |not_sent: &NotSent, ms| not_sent.rows(at(ms)).collect::<Vec<_>>();
+        let rows_at = |not_sent: &NotSent, ms| not_sent.rows(at(ms)).collect::<Vec<_>>();
         for ms in [0, 1_000] {
             not_sent.count(Surface::Futures, at(ms), "no weight");
         }
         assert_eq!(
-            told(&not_sent, 1_000),
+            rows_at(&not_sent, 1_000),
             [],
             "two orders in a row are not shown"
         );
         not_sent.count(Surface::Futures, at(6_000), "no weight");
-        let [row] = &told(&not_sent, 20_000)[..] else {
+        let [row] = &rows_at(&not_sent, 20_000)[..] else {
             panic!("the account is shown")
         };
         assert_eq!((row.what.as_str(), row.open), ("futures account", false));
         assert_eq!((row.since_ms, row.not_sent), (Some(0), 3));
         assert!(row.reason.as_ref().unwrap().contains("no weight"));
         assert_eq!(
-            told(&not_sent, 22_000),
+            rows_at(&not_sent, 22_000),
             [],
             "no order was tried for a while"
         );
         not_sent.count(Surface::Futures, at(30_000), "no weight");
-        assert_eq!(told(&not_sent, 30_000), [], "another series starts");
+        assert_eq!(rows_at(&not_sent, 30_000), [], "another series starts");
     }
 }

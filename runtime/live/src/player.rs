@@ -51,11 +51,11 @@ pub struct Player {
     feed_ns: i64,
     pace: Pace,
     /// The wall clock and the recording's time when the playback started.
-    begun: Option<(Instant, Time)>,
+    origin: Option<(Instant, Time)>,
 }
 
 impl Player {
-    /// Starts after the events that the account received before. `heard` is the time of the last
+    /// Starts after the events that the account received before. `last_market` is the time of the last
     /// one and the number of events at that time.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Player {
         instruments: &[Instrument],
         feed_ns: i64,
         pace: Pace,
-        heard: (Time, u64),
+        last_market: (Time, u64),
     ) -> Result<Self, RecordingError> {
         let mut player = Self {
             tape: Tape::new(recordings, instruments)?,
@@ -73,10 +73,10 @@ impl Player {
             at: 0,
             feed_ns,
             pace,
-            begun: None,
+            origin: None,
         };
         player.load()?;
-        let (last, mut left) = heard;
+        let (last, mut left) = last_market;
         while player.time() <= last && player.time() != Time::NEVER {
             if player.time() == last {
                 if left == 0 {
@@ -133,7 +133,7 @@ impl Player {
         let Pace::Permille(permille) = self.pace else {
             return Duration::ZERO;
         };
-        let (wall, virtual_time) = *self.begun.get_or_insert_with(|| (Instant::now(), now));
+        let (wall, virtual_time) = *self.origin.get_or_insert_with(|| (Instant::now(), now));
         let ahead = i128::from(due.0) - i128::from(virtual_time.0);
         let ahead = (ahead.max(0) * 1_000 / i128::from(permille)).min(i128::from(i64::MAX));
         let ahead = Duration::from_nanos(u64::try_from(ahead).unwrap_or(u64::MAX));

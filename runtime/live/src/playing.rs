@@ -9,8 +9,8 @@ use std::time::Duration;
 use windvane_model::{Input as EngineInput, Time};
 use windvane_session::Input;
 
+use super::event_loop::{EventLoop, State};
 use super::player::Player;
-use super::pulse::{Pulse, State};
 use super::results::Results;
 
 /// How many events are handled before commands and the journal get a turn.
@@ -18,7 +18,7 @@ const TURN: usize = 256;
 /// How long to wait while the journal has no room.
 const JOURNAL_PAUSE: Duration = Duration::from_millis(10);
 
-impl Pulse {
+impl EventLoop {
     /// How long to wait for the recording's next event; `None` if no recording is played.
     pub(super) fn pause_of_playing(&mut self) -> Option<Duration> {
         let next = self.next_of_playing()?;
@@ -74,7 +74,7 @@ impl Pulse {
         };
         if let Some((instrument, event)) = player.event() {
             if let Some(rules) = self.session.engine().instrument(instrument) {
-                self.outside.count_frame(rules.surface);
+                self.services.count_frame(rules.surface);
             }
             if let Some(results) = &mut self.results {
                 let input = EngineInput::Market { instrument, event };

@@ -3,7 +3,7 @@
 
 use windvane_journal::Recovered;
 use windvane_session::AccountKind;
-use windvane_session::recovery::{Left, OtherAccount, Remembered, left_of};
+use windvane_session::recovery::{JournalContent, OtherAccount, PreviousState, recover_state};
 
 use windvane_config::Mode;
 
@@ -24,7 +24,7 @@ pub struct OtherMode {
 ///
 /// # Errors
 /// The folder belongs to the other mode.
-pub fn must_be_of(left: &Left, mode: Mode) -> Result<(), OtherMode> {
+pub fn must_be_of(left: &PreviousState, mode: Mode) -> Result<(), OtherMode> {
     let account = match mode {
         Mode::Live => AccountKind::Venue,
         Mode::Paper => AccountKind::Paper,
@@ -39,7 +39,7 @@ pub fn must_be_of(left: &Left, mode: Mode) -> Result<(), OtherMode> {
 }
 
 /// Reads the state that the journal restores.
-pub fn left(recovered: Recovered) -> Left {
+pub fn previous_state(recovered: Recovered) -> PreviousState {
     let verdict = recovered.verdict.clone();
     tracing::info!(
         ?verdict,
@@ -47,9 +47,9 @@ pub fn left(recovered: Recovered) -> Left {
         blocks = recovered.blocks.len(),
         "read the journal"
     );
-    let left = left_of(Remembered {
+    let left = recover_state(JournalContent {
         is_authority: verdict.is_authority(),
-        head: recovered.head,
+        checkpoint: recovered.checkpoint,
         blocks: recovered.blocks,
         base: recovered.base,
         next: recovered.next,

@@ -10,36 +10,36 @@ use std::sync::Arc;
 use windvane_admin::{Applied, Refused, Steer};
 use windvane_model::StrategyId;
 use windvane_session::Reload as SessionReload;
-use windvane_session::recovery::left_out;
+use windvane_session::recovery::unowned_positions;
 
-use super::mailbox::Happened;
-use super::pulse::{Pulse, State};
+use super::event_loop::{EventLoop, State};
+use super::mailbox::LoopEvent;
 use super::steering::joined;
-use super::{remains, retention, start, tell};
+use super::{notice_log, retention, startup_steps, unowned_positions};
 use windvane_build::modules::{self, Guest};
 use windvane_config::assembly;
 use windvane_config::{Config, Strategy, fixed_difference};
 
 /// Reads the configuration in the same way as at the start, or returns the error as text. If the
 /// caller names a file, it must be the file of the start.
-pub type Reread = Arc<dyn Fn(Option<&Path>) -> Result<Config, String> + Send + Sync>;
+pub type ReadConfig = Arc<dyn Fn(Option<&Path>) -> Result<Config, String> + Send + Sync>;
 
 /// The result of reading for a reload, with its command.
 pub struct Reload {
     /// The command that asked for it.
     pub steer: Steer,
     /// The new configuration, or the error.
-    pub fresh: Result<Fresh, NotTaken>,
+    pub new_config: Result<NewConfig, ReloadFailure>,
 }
 
 /// Why a reload failed.
-pub struct NotTaken {
+pub struct ReloadFailure {
     refused: Refused,
     /// The configuration that was read, if it needs a restart.
     config: Option<Box<Config>>,
 }
 
-impl From<Refused> for NotTaken {
+impl From<Refused> for ReloadFailure {
     fn from(refused: Refused) -> Self {
         Self {
             refused,
@@ -49,7 +49,7 @@ impl From<Refused> for NotTaken {
 }
 
 /// A configuration with its modules, none of which is started.
-pub struct Fresh {
+pub struct NewConfig {
     config: Config,
     guests: Vec<Guest>,
 }
@@ -61,8 +61,12 @@ impl std::fmt::Debug for Reload {
 }
 
 /// Reads, builds and compiles. May take minutes.
-pub fn read(old: &Config, reread: &Reread, meant: Option<&Path>) -> Result<Fresh, NotTaken> {
-    let config = reread(meant).map_err(|error| Refused {
+pub fn read(
+    old: &Config,
+    read_config: &ReadConfig,
+    meant: Option<&Path>,
+) -> Result<NewConfig, ReloadFailure> {
+    let config = read_config(meant).map_err(|error| Refused {
         error,
         what_to_do: "correct the configuration and run windvane reload again; nothing was changed"
             .to_owned(),
@@ -75,7 +79,7 @@ pub fn read(old: &Config, reread: &Reread, meant: Option<&Path>) -> Result<Fresh
                  nothing was changed"
                     .to_owned(),
         };
-        return Err(NotTaken {
+        return Err(ReloadFailure {
             refused,
             config: Some(Box::new(config)),
         });
@@ -89,10 +93,10 @@ pub fn read(old: &Config, reread: &Reread, meant: Option<&Path>) -> Result<Fresh
         tracing::warn!(%error, "could not archive the modules: a replay of this run will use their \
                                 recorded outputs. Trading is not affected");
     }
-    Ok(Fresh { config, guests })
+    Ok(NewConfig { config, guests })
 }
 
-impl Pulse {
+impl EventLoop {
     /// Starts to read on another thread. The result comes back through the mailbox.
     pub(super) fn begin_reload(&mut self, steer: Steer, state: &mut State) {
         if state.reloading {
@@ -104,19 +108,22 @@ impl Pulse {
             return;
         }
         state.reloading = true;
-        let outside = &self.outside;
-        let (old, reread) = (Arc::clone(&outside.config), Arc::clone(&outside.reread));
-        let mailbox = outside.mailbox.clone();
-        outside.handle.spawn_blocking(move || {
-            let fresh = read(&old, &reread, steer.config.as_deref());
-            mailbox.tell_blocking(Happened::Reload(Box::new(Reload { steer, fresh })));
+        let services = &self.services;
+        let (old, read_config) = (
+            Arc::clone(&services.config),
+            Arc::clone(&services.read_config),
+        );
+        let mailbox = services.mailbox.clone();
+        services.handle.spawn_blocking(move || {
+            let new_config = read(&old, &read_config, steer.config.as_deref());
+            mailbox.post_blocking(LoopEvent::Reload(Box::new(Reload { steer, new_config })));
         });
     }
 
     /// Applies what was read, and replies.
-    pub(super) async fn take_reload(&mut self, reload: Reload, state: &mut State) {
+    pub(super) async fn apply_reload(&mut self, reload: Reload, state: &mut State) {
         state.reloading = false;
-        let Reload { steer, fresh } = reload;
+        let Reload { steer, new_config } = reload;
         if !steer.is_wanted() {
             tracing::warn!(
                 "the caller of a reload gave up before the configuration was read: nothing was \
@@ -124,9 +131,9 @@ impl Pulse {
             );
             return;
         }
-        let answer = match fresh {
-            Ok(fresh) => self.reload(fresh, state).await,
-            Err(not_taken) => Err(self.refusal(not_taken)),
+        let answer = match new_config {
+            Ok(new_config) => self.reload(new_config, state).await,
+            Err(failure) => Err(self.refusal(failure)),
         };
         match &answer {
             Ok(applied) => tracing::warn!(changes = ?applied.changes, "reloaded"),
@@ -140,18 +147,18 @@ impl Pulse {
 
     /// The error reply. If it advises a restart, it also names the positions that the restart would
     /// leave without a strategy.
-    fn refusal(&self, not_taken: NotTaken) -> Refused {
-        let NotTaken { refused, config } = not_taken;
+    fn refusal(&self, failure: ReloadFailure) -> Refused {
+        let ReloadFailure { refused, config } = failure;
         let engine = self.session.engine();
-        let remains = config.map_or_else(Vec::new, |config| {
-            left_out(engine, &remains::configured(&config))
+        let unowned = config.map_or_else(Vec::new, |config| {
+            unowned_positions(engine, &unowned_positions::configured(&config))
         });
         let what = "a restart with the configuration that was read would leave a position without \
                     a strategy";
         let what_to_do = "put the strategy back into the configuration, or close its position with \
                           windvane flatten first";
-        tell::remains(&remains, what, what_to_do);
-        let words = remains.iter().map(|one| {
+        notice_log::unowned_positions(&unowned, what, what_to_do);
+        let texts = unowned.iter().map(|one| {
             let strategy = &one.strategy;
             format!(
                 "{one}; a restart with this configuration leaves it without a strategy: run \
@@ -159,20 +166,24 @@ impl Pulse {
             )
         });
         Refused {
-            what_to_do: joined([refused.what_to_do].into_iter().chain(words)),
+            what_to_do: joined([refused.what_to_do].into_iter().chain(texts)),
             ..refused
         }
     }
 
-    async fn reload(&mut self, fresh: Fresh, state: &mut State) -> Result<Applied, Refused> {
-        let Fresh { config, guests } = fresh;
-        let old = Arc::clone(&self.outside.config);
+    async fn reload(
+        &mut self,
+        new_config: NewConfig,
+        state: &mut State,
+    ) -> Result<Applied, Refused> {
+        let NewConfig { config, guests } = new_config;
+        let old = Arc::clone(&self.services.config);
         let changes = self.changes(&config, &guests);
         let reload = SessionReload {
             instances: guests,
             limits: assembly::risk_limits(&config.risk),
             strategies: assembly::strategy_terms(&config),
-            on_stop: start::on_stop(&config),
+            on_stop: startup_steps::on_stop(&config),
             on_liquidation: assembly::on_liquidation(&config.risk),
         };
         let reloaded = self.session.reload(self.clock.now(), reload);
@@ -184,9 +195,9 @@ impl Pulse {
                 .to_owned(),
         })?;
         if config.journal != old.journal {
-            self.outside.keep = retention::keep(&config.journal);
+            self.services.keep = retention::keep(&config.journal);
         }
-        self.outside.config = Arc::new(config);
+        self.services.config = Arc::new(config);
         let failed = reloaded.failed.iter().map(|(strategy, reason)| {
             let (name, _) = &self.session.modules()[usize::from(strategy.0)];
             format!("{name} is in quarantine: {reason}")
@@ -202,13 +213,13 @@ impl Pulse {
 
     /// The differences from the running configuration, as text.
     fn changes(&self, config: &Config, guests: &[Guest]) -> Vec<String> {
-        let old = &self.outside.config;
+        let old = &self.services.config;
         let mut changes = Vec::new();
         for (place, guest) in guests.iter().enumerate() {
             let running = self.session.driver().guests();
             let running = running.guest(StrategyId(place as u16));
             let module = (guest.sha256 != running.sha256).then_some(&guest.sha256);
-            changes.extend(told(
+            changes.extend(describe_changes(
                 &old.strategies[place],
                 &config.strategies[place],
                 module,
@@ -226,7 +237,7 @@ impl Pulse {
 }
 
 /// The differences of one strategy, as text.
-fn told(before: &Strategy, after: &Strategy, module: Option<&[u8; 32]>) -> Vec<String> {
+fn describe_changes(before: &Strategy, after: &Strategy, module: Option<&[u8; 32]>) -> Vec<String> {
     let id = after.id.as_str();
     let mut changes = Vec::new();
     if let Some(sha256) = module {

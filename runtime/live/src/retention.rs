@@ -13,7 +13,7 @@ use crate::memory;
 use windvane_build::modules;
 use windvane_config::Journal;
 use windvane_replay::ledger;
-use windvane_session::Head;
+use windvane_session::Checkpoint;
 
 /// What the journal keeps, by the configuration.
 pub fn keep(of: &Journal) -> Keep {
@@ -34,7 +34,7 @@ enum Undropped {
     #[error(transparent)]
     Segment(#[from] ExportError),
     #[error("the checkpoint of segment {0:08x} cannot be read")]
-    Head(u32),
+    Checkpoint(u32),
 }
 
 /// Brings the ledger up to date, then deletes old market data, old segments, and the modules that
@@ -55,11 +55,11 @@ fn drop_old(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
     }
     match directory.prune(keep, SystemTime::now()) {
         Ok(pruned) if pruned.segments.is_empty() => {
-            tell_market(&pruned);
+            log_market_pruned(&pruned);
             return;
         }
         Ok(pruned) => {
-            tell_market(&pruned);
+            log_market_pruned(&pruned);
             let segments = pruned.segments.len();
             tracing::info!(
                 segments,
@@ -82,7 +82,7 @@ fn drop_old(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
     }
 }
 
-fn tell_market(pruned: &Pruned) {
+fn log_market_pruned(pruned: &Pruned) {
     if !pruned.markets.is_empty() {
         let (segments, bytes) = (pruned.markets.len(), pruned.market_bytes);
         tracing::info!(segments, bytes, "deleted market data of old segments");
@@ -93,7 +93,7 @@ fn tell_market(pruned: &Pruned) {
 /// the oldest segment stays, because a reload may have used it between two checkpoints.
 fn prune_modules(directory: &Directory, running: &[[u8; 32]]) -> Result<usize, Undropped> {
     let data_dir = directory.path();
-    let Some(oldest) = directory.oldest_begun()? else {
+    let Some(oldest) = directory.oldest_started()? else {
         return Ok(0);
     };
     let mut unneeded: BTreeSet<[u8; 32]> = modules::all_kept(data_dir)?
@@ -122,8 +122,9 @@ fn prune_modules(directory: &Directory, running: &[[u8; 32]]) -> Result<usize, U
 /// The modules in the checkpoint of a segment.
 fn named(data_dir: &Path, number: u32) -> Result<Vec<[u8; 32]>, Undropped> {
     let segment = windvane_journal::segment(data_dir, number)?;
-    let head = Head::from_bytes(&segment.head).ok_or(Undropped::Head(number))?;
-    let strategies = head.strategies.iter();
+    let checkpoint =
+        Checkpoint::from_bytes(&segment.checkpoint).ok_or(Undropped::Checkpoint(number))?;
+    let strategies = checkpoint.strategies.iter();
     Ok(strategies.map(|strategy| strategy.sha256).collect())
 }
 
@@ -141,13 +142,13 @@ mod tests {
     use windvane_session::Made;
 
     use windvane_build::modules::{keep_module, kept};
-    use windvane_session::head::SavedStrategy;
+    use windvane_session::checkpoint::SavedStrategy;
 
     /// Starts a segment whose checkpoint names a module that was saved an hour before.
     fn segment(directory: &Arc<Directory>, module: &[u8]) -> [u8; 32] {
         let sha256: [u8; 32] = Sha256::digest(module).into();
         kept_before(directory, module);
-        let head = Head {
+        let checkpoint = Checkpoint {
             version: String::new(),
             engine: Vec::new(),
             strategies: vec![SavedStrategy {
@@ -162,7 +163,7 @@ mod tests {
         let (ready, recovered) = open(Arc::clone(directory)).unwrap();
         let listener = Arc::new(|_| {});
         let options = Options::default();
-        let journal = ready.begin(&head.to_bytes(), recovered.next, &options, listener);
+        let journal = ready.begin(&checkpoint.to_bytes(), recovered.next, &options, listener);
         journal.unwrap().close().unwrap();
         sha256
     }

@@ -15,7 +15,7 @@ use windvane_model::run_state::{Latch, RunState};
 use windvane_model::trading::{Refusals, TradingBlock};
 use windvane_model::truth::OpenOrder;
 use windvane_model::{Amount, InstrumentId, OrderType, Side, StrategyId, Surface, Time};
-use windvane_session::{Driver, Guests, LatchState, Module};
+use windvane_session::{Driver, Guests, KillSwitchState, Module};
 
 use super::not_sent::NotSent;
 use windvane_report::utc::seconds_text;
@@ -154,8 +154,12 @@ pub fn balances(engine: &Engine) -> Vec<Balance> {
 }
 
 /// The strategies in the order of the configuration.
-pub fn strategies(engine: &Engine, modules: &[Module], latches: &LatchState) -> Vec<Strategy> {
-    let row = |place| strategy(engine, modules, latches, place);
+pub fn strategies(
+    engine: &Engine,
+    modules: &[Module],
+    kill_switch: &KillSwitchState,
+) -> Vec<Strategy> {
+    let row = |place| strategy(engine, modules, kill_switch, place);
     (0..modules.len()).filter_map(row).collect()
 }
 
@@ -163,7 +167,7 @@ pub fn strategies(engine: &Engine, modules: &[Module], latches: &LatchState) -> 
 pub fn strategy(
     engine: &Engine,
     modules: &[Module],
-    latches: &LatchState,
+    kill_switch: &KillSwitchState,
     place: usize,
 ) -> Option<Strategy> {
     let (id, sha256) = modules.get(place)?;
@@ -182,7 +186,7 @@ pub fn strategy(
         module_sha256: hex::encode(sha256),
         state,
         fault: fault.map(|fault| fault.as_str().to_owned()),
-        reason: latches.reason(engine, strategy),
+        reason: kill_switch.reason(engine, strategy),
         quarantined_since_ms: engine.fault_since(strategy).map(Time::millis),
         open_orders: engine.orders().of(strategy, None).count() as u64,
         realized_pnl: total(|position| position.realized_pnl),
@@ -198,7 +202,7 @@ pub fn strategy(
 pub fn hindrances(
     engine: &Engine,
     modules: &[Module],
-    (latches, not_sent): (&LatchState, &NotSent),
+    (kill_switch, not_sent): (&KillSwitchState, &NotSent),
 ) -> Vec<String> {
     let mut sentences = Vec::new();
     for (place, (id, _)) in modules.iter().enumerate() {
@@ -206,7 +210,7 @@ pub fn hindrances(
         if engine.fault(strategy).is_none() {
             continue;
         }
-        let reason = latches.reason(engine, strategy).unwrap_or_default();
+        let reason = kill_switch.reason(engine, strategy).unwrap_or_default();
         let since = engine.fault_since(strategy);
         let since = since.map_or_else(String::new, |at| format!(" since {} UTC", seconds_text(at)));
         sentences.push(format!(
@@ -317,7 +321,7 @@ pub fn refused_cancels<G: Guests>(driver: &Driver<G>) -> Vec<String> {
         (count > 0).then(|| {
             format!(
                 "the venue refuses to cancel {}: {}; {}",
-                own_orders_in_words(count),
+                own_orders_text(count),
                 words.reason,
                 words.what_to_do
             )
@@ -327,7 +331,7 @@ pub fn refused_cancels<G: Guests>(driver: &Driver<G>) -> Vec<String> {
 }
 
 /// A number of own orders as text.
-pub fn own_orders_in_words(count: usize) -> String {
+pub fn own_orders_text(count: usize) -> String {
     match count {
         1 => "1 own order".to_owned(),
         many => format!("{many} own orders"),

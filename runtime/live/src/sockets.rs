@@ -10,20 +10,20 @@ use windvane_client::streams::SocketCommand;
 use windvane_model::Surface;
 use windvane_session::{SocketAction, venue_surface};
 
-use super::http::Way;
-use super::mailbox::{Happened, Mailbox};
+use super::http::RuntimeClient;
+use super::mailbox::{LoopEvent, Mailbox};
 
 /// The connections by surface and number.
 #[derive(Debug)]
 pub struct Sockets {
-    own: Way,
+    own: RuntimeClient,
     mailbox: Mailbox,
     open: BTreeMap<(Surface, u64), UnboundedSender<SocketCommand>>,
 }
 
 impl Sockets {
     /// Connections on the engine's thread.
-    pub const fn new(own: Way, mailbox: Mailbox) -> Self {
+    pub const fn new(own: RuntimeClient, mailbox: Mailbox) -> Self {
         Self {
             own,
             mailbox,
@@ -39,7 +39,7 @@ impl Sockets {
                 self.open.remove(&(surface, link));
                 return;
             }
-            SocketAction::Say(text) => SocketCommand::Send(text),
+            SocketAction::SendText(text) => SocketCommand::Send(text),
             SocketAction::Ping => SocketCommand::Ping,
         };
         if let Some(socket) = self.open.get(&(surface, link)) {
@@ -50,16 +50,16 @@ impl Sockets {
 
     fn open(&mut self, surface: Surface, link: u64, path: &str) {
         let mailbox = self.mailbox.clone();
-        let tell = move |event| {
+        let emit = move |event| {
             let mailbox = mailbox.clone();
             async move {
-                mailbox.tell(Happened::Socket(surface, link, event)).await;
+                mailbox.post(LoopEvent::Socket(surface, link, event)).await;
                 true
             }
         };
         let _entered = self.own.handle.enter();
         let venue = venue_surface(surface);
-        match self.own.client.socket(venue, (link, path), tell) {
+        match self.own.client.socket(venue, (link, path), emit) {
             Ok(commands) => {
                 self.open.insert((surface, link), commands);
             }

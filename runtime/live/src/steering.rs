@@ -7,10 +7,10 @@ use windvane_admin::{Applied, Command as Word, Refused, Steer};
 use windvane_model::StrategyId;
 use windvane_model::input::Command;
 use windvane_model::run_state::Latch;
-use windvane_session::{Freed, Input, Kept, Renewed};
+use windvane_session::{Freed, Input, Renewed, SaveState};
 
-use super::pulse::{Pulse, State};
-use super::{closes, remains, show};
+use super::event_loop::{EventLoop, State};
+use super::{closes, show, unowned_positions};
 
 /// A command is answered after this time even if its latch is not durable yet. The reply then says
 /// so.
@@ -31,7 +31,7 @@ pub fn joined(texts: impl IntoIterator<Item = String>) -> String {
     texts.collect::<Vec<_>>().join("; ")
 }
 
-impl Pulse {
+impl EventLoop {
     /// Carries out a command.
     pub(super) async fn command(&mut self, steer: Steer, state: &mut State) {
         let command = match steer.command {
@@ -76,7 +76,7 @@ impl Pulse {
         let Some(oldest) = state.carried_out.first() else {
             return;
         };
-        let is_written = self.session.latches().kept() != Kept::Writing;
+        let is_written = self.session.kill_switch().save_state() != SaveState::Writing;
         if !is_written && oldest.since.elapsed() < LATCH_WITHIN {
             return;
         }
@@ -84,7 +84,7 @@ impl Pulse {
             let applied = self.applied(done.strategy);
             let is_flatten = done.steer.command == Word::Flatten;
             let nobodys = if is_flatten && done.strategy.is_none() {
-                remains::of_nobody(self.session.engine())
+                unowned_positions::external_positions_text(self.session.engine())
             } else {
                 String::new()
             };
@@ -113,11 +113,11 @@ impl Pulse {
             });
         };
         let strategy = StrategyId(place as u16);
-        let steered = self.session.steer(self.clock.now(), strategy, command);
+        let commands = self.session.steer(self.clock.now(), strategy, command);
         self.perform(state).await;
-        let note = match steered {
+        let note = match commands {
             Ok(None) => String::new(),
-            Ok(Some(freed)) => tell_freed(name, freed),
+            Ok(Some(freed)) => describe_freed(name, freed),
             Err(reason) => {
                 return Err(Refused {
                     error: format!("strategy {name} could not start: {reason}"),
@@ -134,15 +134,15 @@ impl Pulse {
     /// Publishes the effect of a command and describes it.
     pub(super) fn applied(&mut self, strategy: Option<StrategyId>) -> Applied {
         let lag = self.lag();
-        self.outside.publish(&self.session, lag, true);
+        self.services.publish(&self.session, lag, true);
         let engine = self.session.engine();
         let mut pending = Vec::new();
-        match self.session.latches().kept() {
-            Kept::Failed(error) => pending.push(format!("{}: {error}", Applied::NOT_DURABLE)),
-            Kept::Writing => {
+        match self.session.kill_switch().save_state() {
+            SaveState::Failed(error) => pending.push(format!("{}: {error}", Applied::NOT_DURABLE)),
+            SaveState::Writing => {
                 pending.push(format!("{} yet: the disk is slow", Applied::NOT_DURABLE));
             }
-            Kept::Durable => {}
+            SaveState::Durable => {}
         }
         let open = show::cancelled_by_halt(self.session.driver())
             .filter(|order| strategy.is_none_or(|one| one == order.strategy));
@@ -152,7 +152,7 @@ impl Pulse {
             open => pending.push(format!("{open} own orders are being cancelled")),
         }
         let modules = self.session.modules();
-        let row = |at: usize| show::strategy(engine, modules, self.session.latches(), at);
+        let row = |at: usize| show::strategy(engine, modules, self.session.kill_switch(), at);
         for (at, (name, _)) in modules.iter().enumerate() {
             let id = StrategyId(at as u16);
             let of_answer = strategy.is_none_or(|one| one == id);
@@ -161,7 +161,7 @@ impl Pulse {
                 let close = closes.iter().find(|close| close.strategy == *name);
                 pending.push(close.map_or_else(
                     || format!("positions of {name} are being closed"),
-                    closes::in_words,
+                    closes::describe,
                 ));
             }
             let held = engine.latch_of(id) != Latch::None || engine.fault(id).is_some();
@@ -174,8 +174,8 @@ impl Pulse {
         }
         Applied {
             state: show::state(engine.run_state()),
-            reason: self.outside.reason(&self.session),
-            since_ms: self.outside.showing.since_ms(),
+            reason: self.services.reason(&self.session),
+            since_ms: self.services.publication.since_ms(),
             pending: pending.join("; "),
             strategy: strategy.and_then(|one| row(usize::from(one.0))),
             changes: Vec::new(),
@@ -184,7 +184,7 @@ impl Pulse {
 }
 
 /// Logs that a strategy left quarantine, and returns what the operator should know about it.
-fn tell_freed(strategy: &str, freed: Freed) -> String {
+fn describe_freed(strategy: &str, freed: Freed) -> String {
     match freed.renewed {
         Renewed::WithState => {
             let with_state = freed.had_state;

@@ -7,13 +7,13 @@
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use super::pulse::{Finish, Pulse};
+use super::event_loop::{EventLoop, Finish};
 
 /// The thread before the engine exists. Its tasks run already. The thread ends when this value is
 /// dropped.
 pub struct EngineThread {
     handle: Handle,
-    seat: oneshot::Sender<Pulse>,
+    seat: oneshot::Sender<EventLoop>,
     ended: oneshot::Receiver<Finish>,
 }
 
@@ -25,7 +25,7 @@ impl EngineThread {
     pub fn start() -> std::io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
-        let (seat, seated) = oneshot::channel::<Pulse>();
+        let (seat, seated) = oneshot::channel::<EventLoop>();
         let (tell_end, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("engine".to_owned());
         // The thread is not joined. A panic drops the sender, which the receiver notices.
@@ -51,9 +51,9 @@ impl EngineThread {
 
     /// Runs the engine on this thread. The receiver gets its result, or an error if the thread
     /// panics.
-    pub fn run(self, pulse: Pulse) -> oneshot::Receiver<Finish> {
+    pub fn run(self, event_loop: EventLoop) -> oneshot::Receiver<Finish> {
         // If the thread has already panicked, its end of `ended` is dropped too.
-        drop(self.seat.send(pulse));
+        drop(self.seat.send(event_loop));
         self.ended
     }
 }

@@ -21,14 +21,14 @@ pub struct Unsettled {
 
 impl Unsettled {
     /// Remembers a reply.
-    pub fn hear(&mut self, engine: &Engine, reply: &Reply) {
+    pub fn handle_reply(&mut self, engine: &Engine, reply: &Reply) {
         match reply {
             Reply::Queried {
                 client_order_id,
                 outcome,
             } => {
                 match trouble(outcome) {
-                    Some(words) => self.orders.insert(*client_order_id, words),
+                    Some(text) => self.orders.insert(*client_order_id, text),
                     None => self.orders.remove(client_order_id),
                 };
             }
@@ -57,9 +57,9 @@ impl Unsettled {
                     | Subject::AssetPrice { .. } => return,
                 };
                 match trouble(outcome) {
-                    Some(words) => {
-                        let words = format!("{surface}: {what} cannot be read: {words}");
-                        self.rounds.insert(surface, words)
+                    Some(text) => {
+                        let text = format!("{surface}: {what} cannot be read: {text}");
+                        self.rounds.insert(surface, text)
                     }
                     None => self.rounds.remove(&surface),
                 };
@@ -85,15 +85,15 @@ impl Unsettled {
             let answer = answer.map_or("the engine is querying it", String::as_str);
             format!("the outcome of order {} is unknown: {answer}", id.as_str())
         });
-        let mut words: Vec<String> = named.collect();
+        let mut text: Vec<String> = named.collect();
         if unknown.len() > NAMED {
-            words.push(format!(
+            text.push(format!(
                 "the outcome of {} more orders is unknown",
                 unknown.len() - NAMED
             ));
         }
-        words.extend(self.rounds.values().cloned());
-        (!words.is_empty()).then(|| words.join("; "))
+        text.extend(self.rounds.values().cloned());
+        (!text.is_empty()).then(|| text.join("; "))
     }
 }
 
@@ -132,12 +132,12 @@ mod tests {
             code: -1003,
             msg: "the weight of this interval is used up".to_owned(),
         };
-        unsettled.hear(&engine, &read(Outcome::Refused(refusal)));
+        unsettled.handle_reply(&engine, &read(Outcome::Refused(refusal)));
         let reason = unsettled.reason(&engine).unwrap();
         assert!(reason.contains("the account cannot be read"), "{reason}");
         assert!(reason.contains("-1003 the weight"), "{reason}");
         let account = Truth::Account(AccountTruth::default());
-        unsettled.hear(&engine, &read(Outcome::Done(account)));
+        unsettled.handle_reply(&engine, &read(Outcome::Done(account)));
         assert_eq!(unsettled.reason(&engine), None);
     }
 }

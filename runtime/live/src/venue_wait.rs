@@ -37,7 +37,7 @@ pub fn shown(engine: &Engine) -> Vec<view::VenueWait> {
 
 /// Logs what a stop waits for, at once, because nothing else is logged before the wait is over.
 /// `longest` is the maximum duration of a stop.
-pub fn tell_stop(engine: &Engine, longest: Duration) {
+pub fn report_stop(engine: &Engine, longest: Duration) {
     for (wait, until) in waits(engine) {
         if wait.open.is_empty() {
             continue;
@@ -101,7 +101,7 @@ fn waits(engine: &Engine) -> Vec<(view::VenueWait, Time)> {
 }
 
 /// A wait as one sentence.
-pub fn in_words(wait: &view::VenueWait) -> String {
+pub fn describe(wait: &view::VenueWait) -> String {
     let what = match wait.what.as_str() {
         "orders" => "accepts no new order",
         _ => "accepts no request",

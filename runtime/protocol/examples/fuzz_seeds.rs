@@ -89,7 +89,7 @@ fn routes() -> Result<(), Error> {
     Ok(())
 }
 
-/// The fate of a frame, as `tests/truth` decodes it from a byte.
+/// The fate of a frame, as `tests/reference_book` decodes it from a byte.
 #[derive(Clone, Copy)]
 enum Fate {
     Lost,

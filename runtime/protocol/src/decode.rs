@@ -2,7 +2,7 @@
 //! parser for every other spelling. Both give the same result; the scanner only refuses more.
 
 use crate::frame::{BookLevels, Decoded, FrameError};
-use crate::{general, scan};
+use crate::{json_fast_path, json_slow_path};
 
 /// Decodes one public frame: `{"stream":..,"data":{..}}` or the bare payload.
 ///
@@ -10,11 +10,11 @@ use crate::{general, scan};
 #[inline]
 pub fn decode<'a>(frame: &'a [u8], levels: &mut BookLevels) -> Result<Decoded<'a>, FrameError> {
     levels.clear();
-    if let Some(decoded) = scan::decode(frame, levels) {
+    if let Some(decoded) = json_fast_path::decode(frame, levels) {
         return Ok(decoded);
     }
     levels.clear();
-    general::decode(frame, levels)
+    json_slow_path::decode(frame, levels)
 }
 
 /// Whether the stream sends the first 5, 10 or 20 levels (`<symbol>@depth<levels>[@100ms]`) rather

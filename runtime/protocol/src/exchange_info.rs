@@ -8,8 +8,8 @@ use windvane_model::instrument::{PercentPrice, PercentPriceBySide, SymbolStatus}
 use windvane_model::{Decimal, Surface};
 
 use crate::symbol_rules::{LotRule, NotionalRule, PriceRule, SymbolRules};
+use crate::wire::enums::ContractStatus;
 use crate::wire::exchange::{Symbol, SymbolFilter};
-use crate::wire::words::ContractStatus;
 use crate::wire::{Exact, Whole, Word};
 
 /// Why exchange information could not be parsed.

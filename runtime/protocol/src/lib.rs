@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod adapter;
 pub mod assets;
 pub mod brand;
 pub mod deposit;
@@ -22,16 +23,15 @@ pub mod market_stream;
 pub mod number;
 pub mod route;
 pub mod sign;
-pub mod speak;
 pub mod surface;
 pub mod symbol_rules;
 pub mod user_stream;
 pub mod wire;
 
 mod decode;
-mod general;
+mod json_fast_path;
+mod json_slow_path;
 mod keyed;
-mod scan;
 mod taker_side;
 
 pub use assets::Assets;

@@ -31,7 +31,7 @@ fn otherwise(text: &str) -> String {
 }
 
 #[test]
-fn the_scanner_and_the_general_parser_agree_on_every_recorded_shape() {
+fn both_json_paths_agree_on_every_recorded_shape() {
     let all = [
         (recorded("futures_top"), Some(Surface::Futures)),
         (recorded("spot_top"), Some(Surface::Spot)),

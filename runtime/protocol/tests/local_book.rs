@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use windvane_model::Surface;
 use windvane_protocol::local_book::{BookStep, LocalBook};
 
-mod truth;
+mod reference_book;
 
-use truth::{FIRST_ID, Feed, feed, play};
+use reference_book::{FIRST_ID, Feed, feed, play};
 
 /// The fate of a frame.
 #[derive(Clone, Copy, Debug)]

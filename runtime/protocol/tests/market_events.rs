@@ -5,7 +5,7 @@
 use windvane_model::{OrderStatus, Side, Surface};
 use windvane_protocol::market_stream::polling::{self, Payload};
 use windvane_protocol::market_stream::{Feed, MarketStreamEvent, decode};
-use windvane_protocol::wire::words::Interval;
+use windvane_protocol::wire::enums::Interval;
 use windvane_protocol::wire::{Exact, Word};
 use windvane_protocol::{BookLevels, FillIds, Number};
 

@@ -276,7 +276,7 @@ fn solana_withdrawals_carry_two_signatures() {
 }
 
 #[test]
-fn api_keys_are_asked_for_by_a_signed_sentence() {
+fn api_keys_are_requested_by_a_signed_sentence() {
     let pairs = [("userOperationType", "CREATE_API_KEY"), ("desc", "my key")];
     let prepared = request("spot.create_api_key", Some(Version::V1), &pairs);
     insta::assert_snapshot!(shown(&prepared));
@@ -411,7 +411,7 @@ fn decoded(text: &str) -> Vec<(String, String)> {
 
 proptest! {
     #[test]
-    fn what_is_signed_is_what_stands_on_the_wire(
+    fn signed_bytes_are_sent_unchanged(
         route in prop::sample::select(signed_routes()),
         pairs in prop::collection::vec(("[a-zA-Z]{1,8}X", any_value()), 0..6),
     ) {

@@ -208,7 +208,7 @@ fn labels_and_versions_decide_how_a_request_is_authenticated() {
 }
 
 #[test]
-fn management_routes_are_signed_with_the_documents_primary_types() {
+fn management_routes_use_the_documented_primary_types() {
     let typed: Vec<(&str, &str)> = rows()
         .filter_map(|(route, listing)| match listing.scheme {
             Scheme::Typed(primary) => Some((route.name, primary)),

@@ -147,7 +147,7 @@ fn an_order_update_has_all_its_fields() {
 }
 
 #[test]
-fn liquidations_and_auto_deleveraging_are_told_by_the_client_order_id() {
+fn client_order_ids_mark_liquidations_and_adl() {
     let fill = sample("futures_fill");
     let id = "mm-btc.k2x.1b";
     let forced = |id_now: &str| order(&fill.replace(id, id_now)).order.forced_close();
@@ -190,7 +190,7 @@ fn an_account_update_has_balances_and_positions() {
 
 /// docs/interface/README.md#14-partial-account-events
 #[test]
-fn a_funding_update_has_no_positions_which_wipes_none() {
+fn a_funding_update_has_no_positions() {
     for text in [
         sample("futures_funding").to_owned(),
         sample("futures_funding").replace("}]}}", "}],\"P\":[]}}"),

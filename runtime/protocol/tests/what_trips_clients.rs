@@ -13,7 +13,7 @@ const POINTS: [Point; 15] = [
             ("client/tests/streams.rs", "an_expired_key_is_replaced"),
             (
                 "client/tests/streams.rs",
-                "an_expiry_that_is_told_twice_makes_one_new_key",
+                "a_repeated_expiry_event_makes_one_new_key",
             ),
             (
                 "client/tests/streams.rs",
@@ -42,7 +42,7 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "sim-server/tests/client.rs",
-                "a_user_stream_that_replaces_its_connection_tells_every_event_once",
+                "a_replaced_user_stream_delivers_each_event_once",
             ),
             (
                 "engine/tests/live/reconciliation.rs",
@@ -84,7 +84,7 @@ const POINTS: [Point; 15] = [
         &[
             (
                 "client/tests/answers.rs",
-                "a_503_leaves_an_order_unknown_whatever_its_body_says",
+                "a_503_leaves_an_order_unknown_whatever_its_body",
             ),
             (
                 "protocol/src/error/code/mod.rs",
@@ -104,7 +104,7 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "sim-server/tests/control/requests.rs",
-                "an_unknown_outcome_is_accepted_or_not_as_the_switch_says",
+                "unknown_outcomes_follow_the_accepted_switch",
             ),
             (
                 "engine/tests/live/unknown.rs",
@@ -155,7 +155,7 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "sim-server/tests/account/spot.rs",
-                "cancelling_and_asking_for_what_is_not_there",
+                "cancels_and_queries_of_unknown_orders_are_refused",
             ),
         ],
     ),
@@ -181,7 +181,7 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "protocol/tests/wire.rs",
-                "point_7_decimals_are_sent_as_plain_text_as_the_caller_wrote_them",
+                "point_7_decimals_are_sent_as_the_caller_wrote_them",
             ),
             (
                 "model/tests/rules/examples.rs",
@@ -202,11 +202,11 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "protocol/tests/prepared.rs",
-                "what_is_signed_is_what_stands_on_the_wire",
+                "signed_bytes_are_sent_unchanged",
             ),
             (
                 "client/tests/answers.rs",
-                "what_was_prepared_is_what_stands_on_the_wire",
+                "prepared_bytes_are_sent_unchanged",
             ),
             (
                 "sim-server/src/http/params.rs",
@@ -244,7 +244,7 @@ const POINTS: [Point; 15] = [
         &[
             (
                 "protocol/tests/wire.rs",
-                "point_10_every_number_of_every_answer_may_be_text_and_every_text_a_number",
+                "point_10_numbers_and_text_are_interchangeable_in_answers",
             ),
             ("protocol/tests/wire.rs", "point_10_code_is_text_or_number"),
             (
@@ -279,11 +279,11 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "protocol/src/error/judgement.rs",
-                "a_limit_says_which_one_and_how_long",
+                "a_limit_names_its_kind_and_its_wait",
             ),
             (
                 "protocol/tests/wire.rs",
-                "point_11_an_empty_body_is_a_success_where_nothing_is_said",
+                "point_11_an_empty_body_is_a_success_for_simple_results",
             ),
             (
                 "protocol/tests/wire.rs",
@@ -312,7 +312,7 @@ const POINTS: [Point; 15] = [
         &[
             (
                 "protocol/tests/wire.rs",
-                "point_12_in_hedge_mode_reduce_only_is_not_sent_not_even_false",
+                "point_12_hedge_mode_never_sends_reduce_only",
             ),
             (
                 "model/tests/rules/examples.rs",
@@ -324,7 +324,7 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "sim/tests/account.rs",
-                "hedge_mode_keeps_two_positions_and_asks_for_the_side",
+                "hedge_mode_keeps_two_positions_and_requires_the_side",
             ),
             (
                 "sim-server/tests/account/futures.rs",
@@ -337,7 +337,7 @@ const POINTS: [Point; 15] = [
         &[
             (
                 "protocol/tests/user_events.rs",
-                "liquidations_and_auto_deleveraging_are_told_by_the_client_order_id",
+                "client_order_ids_mark_liquidations_and_adl",
             ),
             (
                 "engine/tests/updates.rs",
@@ -358,7 +358,7 @@ const POINTS: [Point; 15] = [
         &[
             (
                 "protocol/tests/user_events.rs",
-                "a_funding_update_has_no_positions_which_wipes_none",
+                "a_funding_update_has_no_positions",
             ),
             (
                 "sim/tests/force.rs",
@@ -375,7 +375,7 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "sim-server/tests/account/futures.rs",
-                "a_countdown_cancels_what_is_open",
+                "a_countdown_cancels_open_orders",
             ),
             (
                 "engine/tests/live/deadman.rs",

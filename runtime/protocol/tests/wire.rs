@@ -11,10 +11,10 @@ use proptest::prelude::*;
 use rust_decimal::Decimal;
 use serde_json::json;
 use serde_json::value::RawValue;
-use windvane_protocol::wire::exchange::ExchangeInfo;
-use windvane_protocol::wire::words::{
+use windvane_protocol::wire::enums::{
     Interval, OrderStatus, OrderType, PositionSide, RateLimitInterval, Side, TimeInForce,
 };
+use windvane_protocol::wire::exchange::ExchangeInfo;
 use windvane_protocol::wire::{
     Empty, Exact, Flag, Json, OneOrMany, Parameters, Request, SimpleResult, Text, Whole, Word,
     answers, chain, examples, futures, info, read, spot,
@@ -60,7 +60,7 @@ fn point_7_precisions_are_not_tick_and_step() {
 }
 
 #[test]
-fn point_7_decimals_are_sent_as_plain_text_as_the_caller_wrote_them() {
+fn point_7_decimals_are_sent_as_the_caller_wrote_them() {
     let sent = |value: &str| {
         let request = spot::NewOrder::new("BTCUSDT", Side::Buy, OrderType::Market);
         let request = request.quantity(decimal(value));
@@ -129,7 +129,7 @@ fn in_other_clothes(json: &str) -> String {
 }
 
 #[test]
-fn point_10_every_number_of_every_answer_may_be_text_and_every_text_a_number() {
+fn point_10_numbers_and_text_are_interchangeable_in_answers() {
     for example in examples::all().iter().filter(|it| !it.answer.is_empty()) {
         let changed = in_other_clothes(example.answer);
         let read = answers::check(example.route, &changed);
@@ -209,7 +209,7 @@ fn exponents_are_parsed_and_other_texts_are_refused() {
 }
 
 #[test]
-fn point_11_an_empty_body_is_a_success_where_nothing_is_said() {
+fn point_11_an_empty_body_is_a_success_for_simple_results() {
     for route in [
         "futures.approve_builder",
         "futures.update_builder",
@@ -245,7 +245,7 @@ fn point_11_html_is_an_error_on_every_route() {
 }
 
 #[test]
-fn point_12_in_hedge_mode_reduce_only_is_not_sent_not_even_false() {
+fn point_12_hedge_mode_never_sends_reduce_only() {
     let order = futures::NewOrder::new("BTCUSDT", Side::Sell, OrderType::Market)
         .position_side(PositionSide::Long)
         .quantity(1);

@@ -105,7 +105,7 @@ pub(super) fn locate(path: &Path, dir: Option<&Path>) -> Result<PathBuf, Recordi
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let beside = full.parent().unwrap_or(Path::new("."));
+    let folder = full.parent().unwrap_or(Path::new("."));
     let is_writable = |dir: &Path| {
         // The permissions show what the folder's owner wants, even if this process could write
         // anyway.
@@ -114,7 +114,7 @@ pub(super) fn locate(path: &Path, dir: Option<&Path>) -> Result<PathBuf, Recordi
     };
     let dir = match dir {
         Some(dir) => dir.to_owned(),
-        None if is_writable(beside) => return Ok(beside.join(format!("{name}.{EXTENSION}"))),
+        None if is_writable(folder) => return Ok(folder.join(format!("{name}.{EXTENSION}"))),
         None => user_folder(),
     };
     fs::create_dir_all(&dir).map_err(|error| RecordingError::NoCache {

@@ -260,7 +260,7 @@ mod tests {
         {"filterType":"MIN_NOTIONAL","notional":"5"}]}"#;
 
     #[test]
-    fn the_best_source_wins_and_configuration_completes_exchange_information() {
+    fn configuration_completes_the_rules_of_the_best_source() {
         let futures = name("futures:BTCUSDT");
         let mut assets = Assets::default();
         let (plain, informed) = (survey(None), survey(Some(ENTRY)));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instrument_without_rules_says_what_is_missing() {
+    fn missing_rules_are_named() {
         let resolve = |text: &str, survey: &Survey| {
             resolve_instrument(&name(text), None, &[survey], &mut Assets::default())
                 .unwrap_err()

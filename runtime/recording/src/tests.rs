@@ -269,9 +269,9 @@ fn stale_and_damaged_caches_are_created_again() {
         let again = open(&path, dir.path());
         let mut tape = Tape::new(std::slice::from_ref(&again), &wanted).unwrap();
         tape.next_chunk().unwrap();
-        let told = again.notices().into_iter().chain(tape.notices().to_vec());
+        let notices = again.notices().into_iter().chain(tape.notices().to_vec());
         assert!(
-            told.into_iter().any(|notice| notice.contains("damaged")),
+            notices.into_iter().any(|notice| notice.contains("damaged")),
             "byte {at}"
         );
         assert_eq!(play(&[again], &wanted), expected);
@@ -450,7 +450,7 @@ fn concurrent_openers_all_get_a_complete_cache() {
 /// Uses recordings of a real venue, if they exist next to the repository.
 #[test]
 #[expect(clippy::print_stderr, reason = "a skipped test must be visible")]
-fn real_recordings_join_without_gaps_and_depth_agrees_with_the_tops() {
+fn real_recordings_have_no_gaps_and_depth_agrees_with_tops() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     for (file, name) in [
         ("usdm-btcusdt-20240808.gz", "futures:BTCUSDT"),

@@ -15,11 +15,11 @@ use windvane_model::{
 };
 
 use windvane_report::utc::utc_text;
-use windvane_session::Head;
+use windvane_session::Checkpoint;
 
 /// Names and scales for the records of a segment.
 #[derive(Debug)]
-pub struct Words {
+pub struct RecordFormatter {
     segment: u32,
     version: String,
     epoch: u64,
@@ -28,11 +28,11 @@ pub struct Words {
     strategies: Vec<(String, String)>,
 }
 
-impl Words {
+impl RecordFormatter {
     /// Reads them from the segment's checkpoint; `None` if it cannot be read.
-    pub fn new(segment: u32, head: &[u8]) -> Option<Self> {
-        let head = Head::from_bytes(head)?;
-        let engine = Engine::restore(&head.engine).ok()?;
+    pub fn new(segment: u32, checkpoint: &[u8]) -> Option<Self> {
+        let checkpoint = Checkpoint::from_bytes(checkpoint)?;
+        let engine = Engine::restore(&checkpoint.engine).ok()?;
         let named = |saved: &windvane_session::SavedStrategy| {
             (saved.name.clone(), hex::encode(&saved.sha256))
         };
@@ -40,8 +40,8 @@ impl Words {
             segment,
             epoch: engine.epoch(),
             instruments: engine.instruments().to_vec(),
-            strategies: head.strategies.iter().map(named).collect(),
-            version: head.version,
+            strategies: checkpoint.strategies.iter().map(named).collect(),
+            version: checkpoint.version,
         })
     }
 
@@ -51,7 +51,7 @@ impl Words {
     }
 
     /// The line for the segment's checkpoint.
-    pub fn head(&self) -> Value {
+    pub fn checkpoint(&self) -> Value {
         let instruments = self.instruments.iter().map(|rules| {
             json!({
                 "name": rules.name(),

@@ -9,7 +9,7 @@ use windvane_model::{Amount, InstrumentId, Notice, StrategyId, Time};
 
 use windvane_report::utc::utc_text;
 use windvane_session::recovery::Replay;
-use windvane_session::{EngineLoop, Head, Paper};
+use windvane_session::{Checkpoint, EngineLoop, Paper};
 
 /// Why the ledger could not be brought up to date.
 #[derive(Debug, thiserror::Error)]
@@ -62,15 +62,17 @@ fn gap(segment: u32, problem: &str) -> Value {
 
 /// The rows of a segment, from a replay of it.
 pub fn rows(number: u32, stored: StoredSegment) -> Vec<Value> {
-    let head = Head::from_bytes(&stored.head);
-    let engine = head.as_ref().map(|head| Engine::restore(&head.engine));
-    let (Some(head), Some(Ok(engine))) = (head, engine) else {
+    let checkpoint = Checkpoint::from_bytes(&stored.checkpoint);
+    let engine = checkpoint
+        .as_ref()
+        .map(|checkpoint| Engine::restore(&checkpoint.engine));
+    let (Some(checkpoint), Some(Ok(engine))) = (checkpoint, engine) else {
         return vec![gap(
             number,
             "its head cannot be read: damaged, or of another version?",
         )];
     };
-    let paper = head.paper.as_deref().and_then(Paper::from_bytes);
+    let paper = checkpoint.paper.as_deref().and_then(Paper::from_bytes);
     let mut replay = Replay::of(paper).keeping_notices();
     let (mut core, mut rows) = (EngineLoop::new(engine), Vec::new());
     for block in stored.blocks {

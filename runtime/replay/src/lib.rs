@@ -4,12 +4,12 @@
 //! `cli` (verbs `replay`, `journal`) and `live` (the ledger of a running instance) use this crate.
 //! It must not contain sockets, clocks, or anything that sends a request.
 
-mod beside;
+pub mod diff;
 pub mod export;
+mod journal_to_recording;
 pub mod ledger;
-mod market;
-mod reread;
-pub mod rerun;
+mod reader;
+pub mod runner;
 pub mod segments;
-pub mod trial;
-pub mod whatif;
+mod shadow;
+pub mod simulate;

@@ -8,7 +8,7 @@ use windvane_journal::{Directory, ExportError, LockError};
 
 use windvane_session::paper::Paper;
 use windvane_session::recovery::{Difference, Replay};
-use windvane_session::{EngineLoop, Head};
+use windvane_session::{Checkpoint, EngineLoop};
 
 /// Why a journal cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum ReplayError {
         "segment {segment:08x}: its checkpoint cannot be read: it is damaged, or another version \
          wrote it"
     )]
-    Head {
+    Checkpoint {
         /// The segment.
         segment: u32,
     },
@@ -74,11 +74,12 @@ pub fn verify(data_dir: &Path) -> Result<Verified, ReplayError> {
     let mut verified = Verified::default();
     for segment in windvane_journal::segments(data_dir)? {
         let stored = windvane_journal::segment(data_dir, segment)?;
-        let head = Head::from_bytes(&stored.head).ok_or(ReplayError::Head { segment })?;
-        let engine = Engine::restore(&head.engine);
+        let checkpoint = Checkpoint::from_bytes(&stored.checkpoint)
+            .ok_or(ReplayError::Checkpoint { segment })?;
+        let engine = Engine::restore(&checkpoint.engine);
         let engine = engine.map_err(|error| ReplayError::Snapshot { segment, error })?;
         let mut core = EngineLoop::new(engine);
-        let paper = head.paper.as_deref();
+        let paper = checkpoint.paper.as_deref();
         let paper =
             paper.map(|bytes| Paper::from_bytes(bytes).ok_or(ReplayError::Paper { segment }));
         let mut replay = Replay::of(paper.transpose()?);

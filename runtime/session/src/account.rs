@@ -3,7 +3,7 @@
 
 use windvane_model::{InstrumentId, MarketEvent, Surface, Time};
 
-use crate::paper::{Paper, Word};
+use crate::paper::{Paper, PaperOutput};
 
 /// The account that the engine trades on.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Account {
     }
 
     /// The next message of a simulated account that is due by `now`.
-    pub(crate) fn poll(&mut self, now: Time) -> Option<Word> {
+    pub(crate) fn poll(&mut self, now: Time) -> Option<PaperOutput> {
         match self {
             Self::Venue => None,
             Self::Paper(paper) => paper.poll(now),
@@ -73,7 +73,7 @@ impl Account {
         }
     }
 
-    /// The part that belongs into the head of a segment.
+    /// The part that belongs into the checkpoint of a segment.
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         match self {
             Self::Venue => None,

@@ -25,7 +25,7 @@ pub enum Action {
     /// Reconnect the user stream of this surface.
     Reconnect(Surface),
     /// Send a heartbeat to the watchdog process of spot orders.
-    Beat(u64),
+    Heartbeat(u64),
     /// Show this notice to people.
     Notice(Box<Notice>),
 }
@@ -124,24 +124,24 @@ impl<G: Guests> Driver<G> {
         let (core, guests) = (&mut self.core, &mut self.ends.guests);
         guests.renew(strategy)?;
         core.handle(now, Input::Renew { strategy });
-        let mut begun = core
+        let mut started = core
             .begin(now, strategy, state, guests)
             .map(|()| Renewed::WithState);
-        if let Err(BeginError::State(reason)) = &begun
+        if let Err(BeginError::State(reason)) = &started
             && may_be_fresh
         {
             let reason = reason.clone();
-            begun = match guests.renew(strategy) {
+            started = match guests.renew(strategy) {
                 Ok(()) => core.begin(now, strategy, None, guests),
                 Err(reason) => Err(BeginError::Refused(reason)),
             }
             .map(|()| Renewed::Fresh(reason));
         }
-        if let Err(error) = &begun {
+        if let Err(error) = &started {
             core.quarantine(now, strategy, error);
         }
         self.drain(now);
-        begun.map_err(|error| error.to_string())
+        started.map_err(|error| error.to_string())
     }
 
     /// Handles one input.
@@ -359,8 +359,8 @@ impl<G: Guests> EffectHandler for Ends<G> {
         self.actions.push_back(Action::Reconnect(surface));
     }
 
-    fn beat(&mut self, number: u64) {
-        self.actions.push_back(Action::Beat(number));
+    fn heartbeat(&mut self, number: u64) {
+        self.actions.push_back(Action::Heartbeat(number));
     }
 
     fn notice(&mut self, _: &Engine, notice: Notice) {

@@ -37,7 +37,7 @@ pub trait EffectHandler {
     fn reconnect(&mut self, _: Surface) {}
 
     /// Sends a heartbeat to the watchdog process of spot orders.
-    fn beat(&mut self, _: u64) {}
+    fn heartbeat(&mut self, _: u64) {}
 
     /// Shows a notice to people.
     fn notice(&mut self, engine: &Engine, notice: Notice);
@@ -178,7 +178,7 @@ impl EngineLoop {
                 }
                 Effect::Send { record, request } => handler.send(now, record, request),
                 Effect::Reconnect { surface } => handler.reconnect(surface),
-                Effect::Beat { number } => handler.beat(number),
+                Effect::Beat { number } => handler.heartbeat(number),
             }
         }
         let engine = self.engine_mut();

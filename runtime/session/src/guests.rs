@@ -4,7 +4,7 @@ use windvane_engine::Engine;
 use windvane_model::input::FaultKind;
 use windvane_model::{Event, Intent, StrategyId, Time};
 
-use crate::head::Made;
+use crate::checkpoint::Made;
 
 /// The strategies of a run, in the order of the configuration.
 pub trait Guests {

@@ -15,24 +15,24 @@
 #![forbid(unsafe_code)]
 
 mod account;
-mod begin;
+mod activation;
+pub mod checkpoint;
 mod clock;
 mod driver;
 mod engine_loop;
 mod exchange;
 pub mod forced;
 mod guests;
-pub mod head;
-mod latches;
+mod kill_switch;
+mod log_throttle;
 mod outbox;
 pub mod paper;
 mod public_streams;
-mod quiet;
 pub mod recovery;
 mod requests;
 mod saving;
 mod session;
-mod start;
+mod startup;
 mod stop;
 pub mod transit;
 mod user_streams;
@@ -41,21 +41,21 @@ pub mod weights;
 mod writer;
 
 pub use account::{Account, AccountKind};
-pub use begin::Foreign;
+pub use activation::Foreign;
+pub use checkpoint::{Checkpoint, Made, Module, SavedStrategy, instances};
 pub use clock::Clock;
 pub use driver::{Action, Driver, Renewed};
 pub use engine_loop::{BeginError, EffectHandler, EngineLoop, NoticesOnly, feed_answer};
 pub use exchange::{
-    Capabilities, Documented, DocumentedFeed, EmitMarket, Exchange, PublicFeed, Question, Received,
+    Capabilities, Documented, DocumentedFeed, EmitMarket, Exchange, PublicFeed, Query, Received,
     Recurring, Signing,
 };
 pub use guests::{Guests, InitResult, NoGuests, ReloadGuests};
-pub use head::{Head, Made, Module, SavedStrategy, instances};
-pub use latches::{Kept, LatchState, OPERATOR};
+pub use kill_switch::{KillSwitchState, OPERATOR, SaveState};
+pub use log_throttle::LogThrottle;
 pub use outbox::Outbox;
 pub use paper::Paper;
 pub use public_streams::{PublicStreams, is_public};
-pub use quiet::Quiet;
 pub use requests::{
     CLOCK_EVERY_MS, CLOCK_SAMPLES, Call, CallAnswer, CallEnded, CallId, DEPTH_LEVELS, MODES_AGE_MS,
     RequestTerms, Requests, lane, late_by, stop_reason, venue_surface,
@@ -65,13 +65,13 @@ pub use session::{
     Ended, Freed, Input, JournalEvent, NotReloaded, Output, Parts, Reason, Reload, Reloaded,
     Session, log_note,
 };
-pub use start::{
-    FindAccount, InstrumentName, Known, Start, StartError, StartInput, StartOutput, StartTerms,
-    surfaces,
+pub use startup::{
+    FindAccount, InstrumentName, Startup, StartupError, StartupInput, StartupOutput, StartupResult,
+    StartupTerms, surfaces,
 };
 pub use stop::{STOP_WAITS_MS, STOP_WITHIN_MS};
 pub use user_streams::{SocketAction, SocketEvent};
 pub use writer::{
-    BLOCKS_UNDER_WAY, JOURNAL_STALL_MS, Lag, ROLL_AGAIN_MS, SEAL_EVERY_MS, SEGMENT_AGE_MS,
-    SEGMENT_BLOCKS, SEGMENT_BYTES,
+    BLOCKS_UNDER_WAY, DurabilityLag, JOURNAL_STALL_MS, ROLL_AGAIN_MS, SEAL_EVERY_MS,
+    SEGMENT_AGE_MS, SEGMENT_BLOCKS, SEGMENT_BYTES,
 };

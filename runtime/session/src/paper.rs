@@ -4,8 +4,8 @@
 //!
 //! **Invariant:** the account is a function of the journal. Each of its inputs is a record (a
 //! public event, or a request that was sent) and takes effect at the time of that record. So the
-//! head of a segment and the records after it give exactly the account that the engine saw. If a
-//! record was not durable when a process died, it never happened, for the engine and for the
+//! checkpoint of a segment and the records after it give exactly the account that the engine saw.
+//! If a record was not durable when a process died, it never happened, for the engine and for the
 //! account.
 //!
 //! Time: the engine receives market data one feed latency after the event. A request sent at `t`
@@ -57,31 +57,31 @@ pub struct Paper {
     messages: Transit<VenueMessage>,
     /// The time of the last public event and the number of events with that time. A recording that
     /// is resumed continues there.
-    heard: (Time, u64),
+    last_market: (Time, u64),
     /// Reports about the connection. They belong to this process only.
     #[serde(skip)]
-    line: Line,
+    connection: Connection,
 }
 
 /// The connection to a venue in the same thread. It is always up.
 #[derive(Debug, Default)]
-struct Line {
+struct Connection {
     surfaces: Vec<Surface>,
-    told: VecDeque<LiveInput>,
+    inputs: VecDeque<LiveInput>,
     alive: Option<Time>,
     clock: Option<Time>,
 }
 
 /// A message for the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum PaperOutput {
     /// From the venue.
     Venue(VenueMessage),
     /// About the connection to it.
     Live(LiveInput),
 }
 
-impl Word {
+impl PaperOutput {
     /// The message as an input of the engine.
     pub const fn as_input(&self) -> Input<'_> {
         match self {
@@ -94,7 +94,7 @@ impl Word {
 
 /// The message that the simulated venue sends in a replay in place of the recorded one, if any.
 #[derive(Debug)]
-pub struct Otherwise(pub Option<Box<VenueMessage>>);
+pub struct UnexpectedMessage(pub Option<Box<VenueMessage>>);
 
 /// Why the account of an earlier process cannot be continued.
 #[derive(Debug, thiserror::Error)]
@@ -121,8 +121,8 @@ impl Paper {
             links,
             requests: Transit::default(),
             messages: Transit::default(),
-            heard: (Time(i64::MIN), 0),
-            line: Line::default(),
+            last_market: (Time(i64::MIN), 0),
+            connection: Connection::default(),
         })
     }
 
@@ -163,16 +163,16 @@ impl Paper {
     }
 
     /// The time of the last public event and the number of events with that time.
-    pub const fn heard(&self) -> (Time, u64) {
-        self.heard
+    pub const fn last_market(&self) -> (Time, u64) {
+        self.last_market
     }
 
     /// Reports that the user streams of these surfaces are up from now on.
     pub fn connect(&mut self, now: Time, surfaces: &[Surface]) {
-        self.line.surfaces = surfaces.to_vec();
-        self.line.alive = Some(now.plus_ms(ALIVE_MS));
-        self.line.clock = Some(now);
-        self.pulse(now);
+        self.connection.surfaces = surfaces.to_vec();
+        self.connection.alive = Some(now.plus_ms(ALIVE_MS));
+        self.connection.clock = Some(now);
+        self.queue_reports(now);
         for surface in surfaces {
             self.reconnect(*surface);
         }
@@ -180,13 +180,15 @@ impl Paper {
 
     /// Reports that the user stream of a surface is up again.
     pub fn reconnect(&mut self, surface: Surface) {
-        self.line.told.push_back(LiveInput::StreamUp { surface });
+        self.connection
+            .inputs
+            .push_back(LiveInput::StreamUp { surface });
     }
 
     /// A public event that the engine receives at `now`.
     pub fn market(&mut self, now: Time, instrument: InstrumentId, event: &MarketEvent<'_>) {
         self.advance(now);
-        self.heard = match self.heard {
+        self.last_market = match self.last_market {
             (last, count) if last == now => (now, count + 1),
             _ => (now, 1),
         };
@@ -209,40 +211,42 @@ impl Paper {
     }
 
     /// The next message that the engine must receive by `now`.
-    pub fn poll(&mut self, now: Time) -> Option<Word> {
+    pub fn poll(&mut self, now: Time) -> Option<PaperOutput> {
         self.advance(now);
-        self.pulse(now);
-        if let Some(input) = self.line.told.pop_front() {
-            return Some(Word::Live(input));
+        self.queue_reports(now);
+        if let Some(input) = self.connection.inputs.pop_front() {
+            return Some(PaperOutput::Live(input));
         }
         if self.messages.next_arrival() > now {
             return None;
         }
         let (_, message) = self.messages.receive()?;
-        Some(Word::Venue(message))
+        Some(PaperOutput::Venue(message))
     }
 
     /// When the next event happens, if no input comes before it.
     pub fn next(&self) -> Time {
-        if !self.line.told.is_empty() {
+        if !self.connection.inputs.is_empty() {
             return Time(i64::MIN);
         }
         let venue = self.requests.next_arrival().min(self.venue.next_timeout());
-        let line = [self.line.alive, self.line.clock].into_iter().flatten();
-        let line = line.min().unwrap_or(Time::NEVER);
+        let next_report = [self.connection.alive, self.connection.clock]
+            .into_iter()
+            .flatten();
+        let next_report = next_report.min().unwrap_or(Time::NEVER);
         let ahead = if venue == Time::NEVER {
             venue
         } else {
             venue.plus_ns(self.links.feed_ns)
         };
-        ahead.min(self.messages.next_arrival()).min(line)
+        ahead.min(self.messages.next_arrival()).min(next_report)
     }
 
     /// Applies a record of the journal in a replay.
     ///
     /// # Errors
     /// The venue sends another message than the journal recorded.
-    pub fn replay(&mut self, record: &Record) -> Result<(), Otherwise> {
+    pub fn replay(&mut self, record: &Record) -> Result<(), UnexpectedMessage> {
         let now = record.time;
         match &record.body {
             RecordBody::Input(input) => match input {
@@ -266,11 +270,11 @@ impl Paper {
         Ok(())
     }
 
-    fn expect(&mut self, now: Time, heard: &VenueMessage) -> Result<(), Otherwise> {
+    fn expect(&mut self, now: Time, recorded: &VenueMessage) -> Result<(), UnexpectedMessage> {
         self.advance(now);
         match self.messages.receive() {
-            Some((due, said)) if due <= now && said == *heard => Ok(()),
-            other => Err(Otherwise(other.map(|(_, said)| Box::new(said)))),
+            Some((due, sent)) if due <= now && sent == *recorded => Ok(()),
+            other => Err(UnexpectedMessage(other.map(|(_, sent)| Box::new(sent)))),
         }
     }
 
@@ -295,7 +299,7 @@ impl Paper {
     }
 
     fn collect(&mut self) {
-        let at = self.heard.0;
+        let at = self.last_market.0;
         self.collect_at(self.behind(at));
     }
 
@@ -304,10 +308,10 @@ impl Paper {
         let Links {
             feed_ns, order_ns, ..
         } = self.links;
-        let said = at.plus_ns(feed_ns);
+        let sent_at = at.plus_ns(feed_ns);
         while let Some(message) = self.venue.poll() {
             let way = order_ns.saturating_sub(feed_ns).max(0);
-            self.messages.send(said, way, message);
+            self.messages.send(sent_at, way, message);
         }
     }
 
@@ -317,21 +321,25 @@ impl Paper {
     }
 
     /// Queues the periodic reports about streams and clock.
-    fn pulse(&mut self, now: Time) {
-        let line = &mut self.line;
-        if line.clock.is_some_and(|due| due <= now) {
-            line.clock = Some(now.plus_ms(CLOCK_MS));
+    fn queue_reports(&mut self, now: Time) {
+        let connection = &mut self.connection;
+        if connection.clock.is_some_and(|due| due <= now) {
+            connection.clock = Some(now.plus_ms(CLOCK_MS));
             let read = |surface: &Surface| LiveInput::Clock {
                 surface: *surface,
                 offset_ns: 0,
                 error_ns: 0,
             };
-            line.told.extend(line.surfaces.iter().map(read));
+            connection
+                .inputs
+                .extend(connection.surfaces.iter().map(read));
         }
-        if line.alive.is_some_and(|due| due <= now) {
-            line.alive = Some(now.plus_ms(ALIVE_MS));
+        if connection.alive.is_some_and(|due| due <= now) {
+            connection.alive = Some(now.plus_ms(ALIVE_MS));
             let alive = |surface: &Surface| LiveInput::StreamAlive { surface: *surface };
-            line.told.extend(line.surfaces.iter().map(alive));
+            connection
+                .inputs
+                .extend(connection.surfaces.iter().map(alive));
         }
     }
 }
@@ -417,23 +425,26 @@ mod tests {
     }
 
     /// All messages up to a time, each with its time.
-    fn said(paper: &mut Paper, until: Time) -> Vec<(Time, Word)> {
-        let mut said = Vec::new();
+    fn outputs_until(paper: &mut Paper, until: Time) -> Vec<(Time, PaperOutput)> {
+        let mut outputs = Vec::new();
         while paper.next() <= until {
             let now = paper.next();
-            said.extend(paper.poll(now).map(|word| (now, word)));
+            outputs.extend(paper.poll(now).map(|output| (now, output)));
         }
-        said
+        outputs
     }
 
-    fn prices(said: &[(Time, Word)]) -> Vec<i64> {
-        let fill = |word: &Word| match word {
-            Word::Venue(VenueMessage::User(windvane_model::UserEvent::Order(update))) => {
+    fn prices(outputs: &[(Time, PaperOutput)]) -> Vec<i64> {
+        let fill = |output: &PaperOutput| match output {
+            PaperOutput::Venue(VenueMessage::User(windvane_model::UserEvent::Order(update))) => {
                 Some(update.fill?.price.0)
             }
             _ => None,
         };
-        said.iter().filter_map(|(_, word)| fill(word)).collect()
+        outputs
+            .iter()
+            .filter_map(|(_, output)| fill(output))
+            .collect()
     }
 
     #[test]
@@ -444,9 +455,9 @@ mod tests {
         // The order is at the venue at 6 ms. The engine receives that market at 7 ms.
         paper.market(ms(6), BTC, &top(1_009, 1_010));
         paper.market(ms(8), BTC, &top(1_019, 1_020));
-        let said = said(&mut paper, ms(20));
-        assert_eq!(prices(&said), [1_010]);
-        assert!(said.iter().all(|(at, _)| *at == ms(11)), "{said:?}");
+        let outputs = outputs_until(&mut paper, ms(20));
+        assert_eq!(prices(&outputs), [1_010]);
+        assert!(outputs.iter().all(|(at, _)| *at == ms(11)), "{outputs:?}");
     }
 
     #[test]
@@ -456,9 +467,9 @@ mod tests {
         paper.market(ms(1), BTC, &MarketEvent::Gap);
         paper.request(ms(2), place("a", Side::Buy, None));
         paper.request(ms(3), place("b", Side::Buy, Some(1_005)));
-        assert_eq!(prices(&said(&mut paper, ms(20))), [0; 0]);
+        assert_eq!(prices(&outputs_until(&mut paper, ms(20))), [0; 0]);
         paper.market(ms(30), BTC, &top(1_001, 1_002));
-        assert_eq!(prices(&said(&mut paper, ms(50))), [1_005]);
+        assert_eq!(prices(&outputs_until(&mut paper, ms(50))), [1_005]);
     }
 
     #[test]
@@ -466,7 +477,7 @@ mod tests {
         let mut paper = paper(LINKS);
         paper.connect(ms(0), &[Surface::Futures]);
         let surface = Surface::Futures;
-        let words: Vec<_> = said(&mut paper, ms(5_000))
+        let outputs: Vec<_> = outputs_until(&mut paper, ms(5_000))
             .into_iter()
             .map(|(_, w)| w)
             .collect();
@@ -475,12 +486,12 @@ mod tests {
             offset_ns: 0,
             error_ns: 0,
         };
-        let told = [
+        let expected = [
             clock,
             LiveInput::StreamUp { surface },
             LiveInput::StreamAlive { surface },
         ];
-        assert_eq!(words, told.map(Word::Live));
+        assert_eq!(outputs, expected.map(PaperOutput::Live));
     }
 
     #[derive(Clone, Debug)]
@@ -510,7 +521,7 @@ mod tests {
     }
 
     /// Applies one step at its time, and collects the messages of the account.
-    fn live(paper: &mut Paper, now: Time, n: usize, step: &Step, heard: &mut Vec<Word>) {
+    fn live(paper: &mut Paper, now: Time, n: usize, step: &Step, outputs: &mut Vec<PaperOutput>) {
         let trade = |price, buyer_is_maker| MarketEvent::Trade {
             price,
             qty: 20,
@@ -533,7 +544,7 @@ mod tests {
                     },
                 );
             }
-            Step::Wait => heard.extend(std::iter::from_fn(|| paper.poll(now))),
+            Step::Wait => outputs.extend(std::iter::from_fn(|| paper.poll(now))),
         }
     }
 

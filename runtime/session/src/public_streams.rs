@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::feed::{
-    ConnectionId, FeedInput, FeedItem, FeedOutput, QuestionId, connection_of,
+    ConnectionId, FeedInput, FeedItem, FeedOutput, PollId, connection_of,
 };
 use windvane_client_core::streams::machine::LinkId;
 use windvane_model::{InstrumentId, Surface, Time};
+use windvane_protocol::adapter::EncodedCall;
 use windvane_protocol::market_stream::Topic;
-use windvane_protocol::speak::Asked;
 
 use crate::exchange::{EmitMarket, PublicFeed, Received};
 use crate::requests::Requests;
@@ -29,7 +29,7 @@ pub(crate) enum Want {
     /// Do this with a connection.
     Socket(Surface, LinkId, SocketAction),
     /// Send a query to the venue.
-    Ask(Surface, QuestionId, Asked),
+    Poll(Surface, PollId, EncodedCall),
     /// A frame of a connection, for [`PublicStreams::frame`].
     Frame(Surface, ConnectionId, Received),
     /// A frame from polling.
@@ -93,7 +93,7 @@ impl PublicStreams {
         let due = feeds.filter(|(_, feed)| feed.feed.timeout_ms() <= now_ms);
         let due: Vec<_> = due.map(|(surface, _)| *surface).collect();
         for surface in due {
-            self.tell(now, surface, FeedInput::Tick, requests);
+            self.handle_feed(now, surface, FeedInput::Tick, requests);
         }
     }
 
@@ -124,23 +124,23 @@ impl PublicStreams {
             SocketEvent::Pong => FeedInput::Pong(link),
             SocketEvent::Closed => FeedInput::Closed(link),
         };
-        self.tell(now, surface, input, requests);
+        self.handle_feed(now, surface, input, requests);
     }
 
-    /// The result of [`Want::Ask`]. `venue_ms` is the venue's clock, in Unix milliseconds.
+    /// The result of [`Want::Poll`]. `venue_ms` is the venue's clock, in Unix milliseconds.
     pub(crate) fn answered(
         &mut self,
         now: Time,
-        (surface, question): (Surface, QuestionId),
+        (surface, poll): (Surface, PollId),
         (result, venue_ms): (Result<String, NotDone>, i64),
         requests: &Requests,
     ) {
         let answered = FeedInput::Answered {
-            question,
+            poll,
             result: result.map(|text| Received { text, at: now }),
             venue_ms,
         };
-        self.tell(now, surface, answered, requests);
+        self.handle_feed(now, surface, answered, requests);
     }
 
     /// Decodes a frame of a connection. Nothing may be sent to the surface for `stop_ms`. Returns
@@ -191,7 +191,7 @@ impl PublicStreams {
         }
     }
 
-    fn tell(
+    fn handle_feed(
         &mut self,
         now: Time,
         surface: Surface,
@@ -225,12 +225,12 @@ impl PublicStreams {
                     Want::Socket(surface, link, open)
                 }
                 FeedOutput::Send(link, text) => {
-                    Want::Socket(surface, link, SocketAction::Say(text))
+                    Want::Socket(surface, link, SocketAction::SendText(text))
                 }
                 FeedOutput::Ping(link) => Want::Socket(surface, link, SocketAction::Ping),
                 FeedOutput::Close(link) => Want::Socket(surface, link, SocketAction::Close),
-                FeedOutput::Ask(question, route, parameters) => {
-                    Want::Ask(surface, question, Asked { route, parameters })
+                FeedOutput::Poll(poll, route, parameters) => {
+                    Want::Poll(surface, poll, EncodedCall { route, parameters })
                 }
                 FeedOutput::Frame(connection, frame) => Want::Frame(surface, connection, frame),
                 FeedOutput::Item(FeedItem::Frame(frame)) => Want::Polled(surface, frame),

@@ -73,7 +73,7 @@ struct Saved {
 }
 
 impl Saving {
-    /// Begins with the states in the head of the segment.
+    /// Begins with the states in the checkpoint of the segment.
     pub(crate) fn begin(&mut self, states: &[Option<Vec<u8>>]) {
         let saved = |last: &Option<Vec<u8>>| Saved {
             last: last.clone(),

@@ -42,7 +42,7 @@ pub enum SocketAction {
     /// Connect to this path of the surface.
     Open(String),
     /// Send a message.
-    Say(String),
+    SendText(String),
     /// Send a PING.
     Ping,
     /// Close it.
@@ -126,13 +126,13 @@ impl UserStreams {
     pub(crate) fn timeout(&mut self, now: Time, requests: &Requests) {
         let surfaces: Vec<_> = self.streams.keys().copied().collect();
         for surface in surfaces {
-            self.tell(now, surface, Input::Tick, requests);
+            self.handle_input(now, surface, Input::Tick, requests);
         }
     }
 
     /// Reconnects the stream of a surface.
     pub(crate) fn restart(&mut self, now: Time, surface: Surface, requests: &Requests) {
-        self.tell(now, surface, Input::Restart, requests);
+        self.handle_input(now, surface, Input::Restart, requests);
     }
 
     /// Handles an event of a connection.
@@ -152,7 +152,7 @@ impl UserStreams {
             SocketEvent::Text(text, _) => {
                 let expired = requests.exchange().key_expiry_ms(text);
                 let frame = Input::Frame(link, text.to_owned());
-                self.tell(now, surface, frame, requests);
+                self.handle_input(now, surface, frame, requests);
                 match expired {
                     Some(event_ms) => Input::KeyExpired(link, event_ms),
                     None => return,
@@ -161,7 +161,7 @@ impl UserStreams {
             SocketEvent::Pong => Input::Pong(link),
             SocketEvent::Closed => Input::Closed(link),
         };
-        self.tell(now, surface, input, requests);
+        self.handle_input(now, surface, input, requests);
     }
 
     /// The result of [`Want::CreateKey`].
@@ -188,7 +188,7 @@ impl UserStreams {
                 })
             }
         };
-        self.tell(now, surface, Input::Key(key), requests);
+        self.handle_input(now, surface, Input::Key(key), requests);
     }
 
     /// The result of [`Want::RenewKey`].
@@ -211,7 +211,7 @@ impl UserStreams {
                 &format!("the listen key could not be renewed: {not_done}"),
             );
         }
-        self.tell(now, surface, Input::Renewed(renewal), requests);
+        self.handle_input(now, surface, Input::Renewed(renewal), requests);
     }
 
     fn trouble(&mut self, surface: Surface, why: &str) {
@@ -225,7 +225,13 @@ impl UserStreams {
         stream.failed += 1;
     }
 
-    fn tell(&mut self, now: Time, surface: Surface, input: Input<String>, requests: &Requests) {
+    fn handle_input(
+        &mut self,
+        now: Time,
+        surface: Surface,
+        input: Input<String>,
+        requests: &Requests,
+    ) {
         let now_ms = self.ms(now);
         let Some(stream) = self.streams.get_mut(&surface) else {
             return;
@@ -246,7 +252,9 @@ impl UserStreams {
                     let path = requests.exchange().user_stream(&key.unwrap_or_default());
                     Want::Socket(surface, link, SocketAction::Open(path))
                 }
-                Action::Send(link, text) => Want::Socket(surface, link, SocketAction::Say(text)),
+                Action::Send(link, text) => {
+                    Want::Socket(surface, link, SocketAction::SendText(text))
+                }
                 Action::Ping(link) => Want::Socket(surface, link, SocketAction::Ping),
                 Action::Close(link) => Want::Socket(surface, link, SocketAction::Close),
                 Action::Emit(Emit::Frame(text)) => Want::Frame(surface, text),
@@ -256,7 +264,7 @@ impl UserStreams {
                     Want::Up(surface)
                 }
                 Action::Emit(Emit::Gap(reason)) => {
-                    tell_gap(surface, reason);
+                    report_gap(surface, reason);
                     Want::Down(surface)
                 }
                 Action::Emit(Emit::Alive(_)) => Want::Alive(surface),
@@ -268,6 +276,6 @@ impl UserStreams {
     }
 }
 
-fn tell_gap(surface: Surface, reason: GapReason) {
+fn report_gap(surface: Surface, reason: GapReason) {
     tracing::warn!(%surface, %reason, "the user stream may miss events");
 }

@@ -14,7 +14,7 @@ pub const SEGMENT_BYTES: u64 = 8 << 20;
 /// A segment ends at this many blocks. sled needs some hundred bytes for each block in addition to
 /// its content.
 pub const SEGMENT_BLOCKS: u64 = 16_384;
-/// A segment ends at this age, so that the saved states in its head are not too old.
+/// A segment ends at this age, so that the saved states in its checkpoint are not too old.
 pub const SEGMENT_AGE_MS: i64 = 300_000;
 /// Factor for the size limits when a recording is played. A segment's end depends on wall time and
 /// shows in the fingerprint, so it should be rare.
@@ -44,7 +44,7 @@ struct Recorded {
 
 /// How far the disk is behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lag {
+pub struct DurabilityLag {
     /// The last record that is durable.
     pub durable: u64,
     /// Age of the oldest record that is not durable, in nanoseconds.
@@ -110,7 +110,7 @@ impl Writer {
     }
 
     /// The next block, if the journal has room for it. A journal that failed also gets blocks, and
-    /// refuses them: the head of the next segment contains their content.
+    /// refuses them: the checkpoint of the next segment contains their content.
     pub(crate) fn next_block(&mut self) -> Option<Block> {
         if self.has_failed && !self.is_rolling {
             return self.backlog.pop_front();
@@ -151,9 +151,9 @@ impl Writer {
         self.recorded.back().map(|block| block.at)
     }
 
-    pub(crate) fn lag(&self, now: Time) -> Lag {
+    pub(crate) fn durability_lag(&self, now: Time) -> DurabilityLag {
         let oldest = self.recorded.front();
-        Lag {
+        DurabilityLag {
             durable: self.durable,
             behind_ns: oldest.map_or(0, |block| now.0.saturating_sub(block.at.0).max(0)),
         }
@@ -212,8 +212,8 @@ impl Writer {
         self.roll_at().is_some_and(|at| at <= now)
     }
 
-    /// Whether a head may follow the recorded blocks. The journal has room for all of them, or it
-    /// failed and the head replaces them.
+    /// Whether a checkpoint may follow the recorded blocks. The journal has room for all of them,
+    /// or it failed and the checkpoint replaces them.
     pub(crate) fn may_roll(&self) -> bool {
         self.has_failed || self.under_way.len() + self.backlog.len() < self.room
     }
@@ -269,7 +269,10 @@ mod tests {
         let given = std::iter::from_fn(|| writer.next_block()).count();
         assert_eq!(given, BLOCKS_UNDER_WAY);
         assert!(writer.is_behind());
-        assert!(!writer.may_roll(), "the head must come after its blocks");
+        assert!(
+            !writer.may_roll(),
+            "the checkpoint must come after its blocks"
+        );
         writer.settle(1);
         assert_eq!(writer.next_block().map(|block| block.number), Some(4_001));
         writer.settle(3);
@@ -321,9 +324,9 @@ mod tests {
         let mut writer = writer(0);
         writer.push(Time(10), block(1), Some(Time(7)));
         writer.push(Time(20), block(2), Some(Time(9)));
-        assert_eq!(writer.lag(Time(50)).behind_ns, 40);
+        assert_eq!(writer.durability_lag(Time(50)).behind_ns, 40);
         assert_eq!(writer.settle(2), Some(Time(7)));
-        let lag = writer.lag(Time(50));
-        assert_eq!((lag.durable, lag.behind_ns), (2, 0));
+        let durability_lag = writer.durability_lag(Time(50));
+        assert_eq!((durability_lag.durable, durability_lag.behind_ns), (2, 0));
     }
 }

@@ -82,7 +82,7 @@ fn no_source_of_the_session_uses_a_clock_or_io() {
 const OF_AN_EXCHANGE: &[&str] = &[
     "Documented::",
     "route::named",
-    "Speaker",
+    "Adapter",
     "exchange_info::entries",
     "user_stream::decode",
     "market_stream::decode",

@@ -25,7 +25,7 @@ use windvane_protocol::Brand;
 use windvane_protocol::sign::{Credentials, Dialect, Network};
 use windvane_session::{
     Account, Action, BLOCKS_UNDER_WAY, CallAnswer, CallId, Clock, Driver, Input, JournalEvent,
-    LatchState, NoGuests, Output, Parts, RequestTerms, Requests, Session, SocketAction,
+    KillSwitchState, NoGuests, Output, Parts, RequestTerms, Requests, Session, SocketAction,
     SocketEvent,
 };
 
@@ -34,14 +34,14 @@ struct Run {
     session: Session<NoGuests>,
     now: Time,
     /// The words of the calls that were sent.
-    said: Vec<String>,
+    sent: Vec<String>,
     /// Paths of the opened streams.
     paths: Vec<String>,
     /// The last record that was passed to the journal.
     appended: u64,
-    /// For each segment: the last record that its head contains, and the last record that the
+    /// For each segment: the last record that its checkpoint contains, and the last record that the
     /// journal had.
-    heads: Vec<(u64, u64)>,
+    checkpoints: Vec<(u64, u64)>,
 }
 
 impl Run {
@@ -92,17 +92,17 @@ impl Run {
             surfaces,
             streams: StreamSettings::default(),
             public: None,
-            latches: LatchState::new(Latches::default(), std::iter::empty()),
+            kill_switch: KillSwitchState::new(Latches::default(), std::iter::empty()),
             flattens: false,
             blocks_under_way: BLOCKS_UNDER_WAY,
         };
         let mut run = Self {
             session: Session::new(now.plus_ms(100), parts),
             now: now.plus_ms(100),
-            said: Vec::new(),
+            sent: Vec::new(),
             paths: Vec::new(),
             appended: 0,
-            heads: Vec::new(),
+            checkpoints: Vec::new(),
         };
         run.perform();
         run
@@ -117,7 +117,7 @@ impl Run {
         while let Some(output) = self.session.poll_output() {
             match output {
                 Output::Roll(_, at) => {
-                    self.heads.push((at.last_record, self.appended));
+                    self.checkpoints.push((at.last_record, self.appended));
                     let rolled = Input::Journal(JournalEvent::Rolled(at.last_record));
                     self.session.handle(self.now, rolled);
                 }
@@ -127,9 +127,9 @@ impl Run {
                     self.session.handle(self.now, durable);
                 }
                 Output::Send(call) => {
-                    let words = call.prepared.body.unwrap();
-                    self.said.push(words.clone());
-                    self.answer(call.id, &words);
+                    let text = call.prepared.body.unwrap();
+                    self.sent.push(text.clone());
+                    self.answer(call.id, &text);
                 }
                 Output::Socket(surface, link, SocketAction::Open(path)) => {
                     self.paths.push(path);
@@ -143,10 +143,10 @@ impl Run {
         }
     }
 
-    fn answer(&mut self, id: CallId, words: &str) {
+    fn answer(&mut self, id: CallId, text: &str) {
         let now_ms = self.now.millis();
         let clock = format!("it is {now_ms}");
-        let text = match words {
+        let text = match text {
             "clock" => clock.as_str(),
             "key" => "the key is k",
             _ => "yes",
@@ -156,7 +156,7 @@ impl Run {
             headers: &[],
             text,
         };
-        let answer = Input::Answer(id, CallAnswer::Came(answer));
+        let answer = Input::Answer(id, CallAnswer::Received(answer));
         self.session.handle(self.now, answer);
     }
 }
@@ -199,21 +199,21 @@ fn a_session_trades_on_an_exchange_with_another_protocol() {
         run.handle(Input::Timeout);
     }
     assert_eq!(run.paths, ["/listen?k"]);
-    for words in ["clock", "key", "place", "countdown", "read"] {
+    for text in ["clock", "key", "place", "countdown", "read"] {
         assert!(
-            run.said.iter().any(|said| said == words),
-            "{words}: {:?}",
-            run.said
+            run.sent.iter().any(|sent| sent == text),
+            "{text}: {:?}",
+            run.sent
         );
     }
-    let placed = run.said.iter().filter(|said| *said == "place").count();
+    let placed = run.sent.iter().filter(|sent| *sent == "place").count();
     assert_eq!(placed, 1);
 }
 
 /// The shell may pass two inputs before it takes the outputs. If the second input ends a block, the
-/// block goes to the journal first. The head that the first input made is then out of date.
+/// block goes to the journal first. The checkpoint that the first input made is then out of date.
 #[test]
-fn a_segment_head_contains_every_block_before_it() {
+fn a_checkpoint_contains_every_block_before_it() {
     // A segment ends because of its age, with the first or the second input of a pair.
     for first_ms in [0, 260] {
         let mut run = Run::new();
@@ -226,9 +226,9 @@ fn a_segment_head_contains_every_block_before_it() {
             run.now = run.now.plus_ms(260);
             run.handle(Input::Timeout);
         }
-        assert!(!run.heads.is_empty());
-        for (head, appended) in &run.heads {
-            assert_eq!(head, appended, "{first_ms}");
+        assert!(!run.checkpoints.is_empty());
+        for (checkpoint, appended) in &run.checkpoints {
+            assert_eq!(checkpoint, appended, "{first_ms}");
         }
     }
 }

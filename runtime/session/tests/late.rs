@@ -159,7 +159,7 @@ impl Run {
 }
 
 #[test]
-fn an_order_leaves_when_its_record_is_durable() {
+fn an_order_is_sent_when_its_record_is_durable() {
     let mut run = Run::waiting();
     let id = run.driver.engine().orders().iter().next().unwrap();
     let id = id.client_order_id;
@@ -170,7 +170,7 @@ fn an_order_leaves_when_its_record_is_durable() {
 }
 
 #[test]
-fn an_order_whose_countdown_ran_out_does_not_leave() {
+fn an_order_with_an_expired_countdown_is_not_sent() {
     let mut run = Run::waiting();
     run.handle(Input::Live(&LiveInput::Journal { healthy: false }));
     run.pass(32);
@@ -185,7 +185,7 @@ fn an_order_whose_countdown_ran_out_does_not_leave() {
 }
 
 #[test]
-fn an_order_does_not_leave_under_a_later_countdown() {
+fn an_order_is_not_sent_under_a_later_countdown() {
     let mut run = Run::waiting();
     run.handle(Input::Live(&LiveInput::Journal { healthy: false }));
     run.pass(32);

@@ -18,7 +18,7 @@ use windvane_session::{Action, Driver, Guests, InitResult};
 /// A strategy whose state is the number of book and order events that it received, padded to
 /// `bytes`.
 struct Counter {
-    heard: u8,
+    received: u8,
     bytes: usize,
     /// `save` traps.
     fails: bool,
@@ -44,7 +44,7 @@ impl Guests for Counter {
         event: &Event,
     ) -> (Box<Engine>, Result<(), FaultKind>) {
         if matches!(event.kind, EventKind::BookTop | EventKind::OrderUpdate) {
-            self.heard += 1;
+            self.received += 1;
         }
         self.intents.clear();
         if event.kind == EventKind::BookTop && event.fields[0] == ORDERS_AT {
@@ -69,7 +69,7 @@ impl Guests for Counter {
         // The host also starts a new callback here, which clears the intents.
         self.intents.clear();
         let mut state = vec![0; self.bytes];
-        state.insert(0, self.heard);
+        state.insert(0, self.received);
         Ok(Some(state))
     }
 
@@ -107,7 +107,7 @@ impl Run {
             watchdog: false,
         });
         let guests = Counter {
-            heard: 0,
+            received: 0,
             bytes,
             fails: false,
             intents: Vec::new(),

@@ -13,7 +13,7 @@ use windvane_model::latches::Latches;
 use windvane_model::run_state::Latch;
 use windvane_model::{Event, Input, Intent, StrategyId, Time};
 use windvane_session::{
-    Account, BLOCKS_UNDER_WAY, Clock, Driver, Freed, Guests, InitResult, LatchState, Parts,
+    Account, BLOCKS_UNDER_WAY, Clock, Driver, Freed, Guests, InitResult, KillSwitchState, Parts,
     Renewed, Session,
 };
 
@@ -99,7 +99,7 @@ fn quarantined(guests: Saver) -> Session<Saver> {
         surfaces: Vec::new(),
         streams: StreamSettings::default(),
         public: None,
-        latches: LatchState::new(Latches::default(), std::iter::once("one".to_owned())),
+        kill_switch: KillSwitchState::new(Latches::default(), std::iter::once("one".to_owned())),
         flattens: false,
         blocks_under_way: BLOCKS_UNDER_WAY,
     };

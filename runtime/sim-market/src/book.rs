@@ -265,7 +265,7 @@ impl Book {
     /// The quantity of a level that an account's venue receives: the public quantity without the
     /// account's own orders. If the account has orders there, the orders of other accounts are left
     /// out too, so that accounts do not block each other.
-    pub fn heard_by(&self, account: usize, side: Side, price: i64) -> i64 {
+    pub fn qty_seen_by(&self, account: usize, side: Side, price: i64) -> i64 {
         let shown = self.sides[side as usize].get(&price).copied().unwrap_or(0);
         let at = self.own[side as usize].get(&price);
         match at {
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_difference_does_not_restore_levels_that_a_top_removed() {
+    fn an_older_diff_does_not_restore_levels_removed_by_a_top() {
         let mut book = Book::new(Surface::Futures, 0);
         book.replace(
             &[level(99, 1), level(98, 1)],
@@ -458,10 +458,10 @@ mod tests {
         assert_eq!(prices(&book, Side::Sell), [(103, 4), (105, 5)]);
         assert_eq!(book.accounts_at(Side::Buy, 99), [0, 1]);
         // Without the account's own orders; where it has some, without those of others too.
-        assert_eq!(book.heard_by(0, Side::Buy, 99), 5);
-        assert_eq!(book.heard_by(2, Side::Buy, 99), 15);
-        assert_eq!(book.heard_by(0, Side::Sell, 103), 0);
-        assert_eq!(book.heard_by(1, Side::Sell, 103), 4);
+        assert_eq!(book.qty_seen_by(0, Side::Buy, 99), 5);
+        assert_eq!(book.qty_seen_by(2, Side::Buy, 99), 15);
+        assert_eq!(book.qty_seen_by(0, Side::Sell, 103), 0);
+        assert_eq!(book.qty_seen_by(1, Side::Sell, 103), 4);
         book.rest(0, rests(&[], &[]));
         book.rest(1, rests(&[], &[]));
         assert_eq!(prices(&book, Side::Buy), [(99, 5)]);

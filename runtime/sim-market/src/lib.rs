@@ -8,7 +8,6 @@
 mod board;
 pub mod book;
 pub mod fixed;
-mod floor;
 pub mod funding;
 pub mod interval;
 pub mod kline;
@@ -17,6 +16,7 @@ mod past;
 mod random;
 mod recorded;
 mod seeded;
+mod shared_market;
 mod sink;
 mod source_book;
 pub mod symbol;

@@ -289,7 +289,7 @@ mod tests {
             // The order is last in the queue at the best bid. Only trades at this price or lower
             // count.
             let (price, mut ahead) = flow.touch()[0];
-            let begun = flow.next();
+            let first = flow.next();
             while ahead >= 0 {
                 for print in flow.act().prints {
                     let ticks = print.price / CHARACTER.tick;
@@ -301,7 +301,7 @@ mod tests {
                     }
                 }
             }
-            waits.push((flow.next().0 - begun.0) / 1_000_000);
+            waits.push((flow.next().0 - first.0) / 1_000_000);
         }
         waits.sort_unstable();
         assert!(waits[100] < 2_000 && waits[180] < 25_000, "{waits:?}");

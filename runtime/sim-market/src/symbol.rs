@@ -37,7 +37,7 @@ pub struct Symbol {
     klines_changed: bool,
     /// The last printed price, and whether its buyer was the maker, if the accounts have not
     /// received it.
-    unheard: Option<(i64, bool)>,
+    undelivered_trade: Option<(i64, bool)>,
     /// The last published top.
     published: (Level, Level),
 }
@@ -72,7 +72,7 @@ impl Symbol {
             book_ms: 0,
             marks: Marks::Followed,
             klines_changed: false,
-            unheard: None,
+            undelivered_trade: None,
             published: Default::default(),
             instrument,
         }
@@ -214,7 +214,7 @@ impl Symbol {
             taker_buys: !buyer_is_maker,
         });
         self.klines_changed = true;
-        self.unheard = Some((price, buyer_is_maker));
+        self.undelivered_trade = Some((price, buyer_is_maker));
         if let Some(aggregate) = complete {
             sink.update(now, self, &Update::AggTrade(aggregate));
         }
@@ -223,13 +223,13 @@ impl Symbol {
     }
 
     /// Notes that the accounts have received a trade at this price.
-    pub fn heard_last(&mut self, price: i64) {
-        self.unheard = self.unheard.filter(|(last, _)| *last != price);
+    pub fn forget_last_trade(&mut self, price: i64) {
+        self.undelivered_trade = self.undelivered_trade.filter(|(last, _)| *last != price);
     }
 
     /// The last price, if the accounts have not received it, and whether the buyer was the maker.
-    pub fn take_unheard(&mut self) -> Option<(i64, bool)> {
-        self.unheard.take()
+    pub fn take_undelivered_trade(&mut self) -> Option<(i64, bool)> {
+        self.undelivered_trade.take()
     }
 
     /// Adds a trade from before the start, without publishing it.

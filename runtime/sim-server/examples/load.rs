@@ -53,7 +53,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let counts = Arc::new(Counts::default());
     for _ in 0..connections.parse::<u64>()? {
         for address in [spot, futures] {
-            tokio::spawn(hear(address.clone(), Arc::clone(&counts)));
+            tokio::spawn(listen(address.clone(), Arc::clone(&counts)));
         }
     }
     let requests: u64 = requests.parse()?;
@@ -65,7 +65,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             futures
         }
         .clone();
-        tokio::spawn(ask(address, worker, pause, Arc::clone(&counts)));
+        tokio::spawn(poll(address, worker, pause, Arc::clone(&counts)));
     }
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     tick.tick().await;
@@ -84,7 +84,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-async fn hear(address: String, counts: Arc<Counts>) {
+async fn listen(address: String, counts: Arc<Counts>) {
     let names = SYMBOLS
         .iter()
         .flat_map(|s| STREAMS.map(|kind| format!("{s}@{kind}")));
@@ -104,7 +104,7 @@ async fn hear(address: String, counts: Arc<Counts>) {
     counts.failures.fetch_add(1, Ordering::Relaxed);
 }
 
-async fn ask(address: String, worker: u64, pause: Duration, counts: Arc<Counts>) {
+async fn poll(address: String, worker: u64, pause: Duration, counts: Arc<Counts>) {
     let Ok(mut stream) = TcpStream::connect(&address).await else {
         return;
     };
@@ -118,7 +118,7 @@ async fn ask(address: String, worker: u64, pause: Duration, counts: Arc<Counts>)
         } else {
             futures
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n");
         let ok = stream.write_all(request.as_bytes()).await.is_ok()
             && read_answer(&mut stream, &mut buffer).await;
@@ -128,8 +128,8 @@ async fn ask(address: String, worker: u64, pause: Duration, counts: Arc<Counts>)
             &counts.failures
         };
         count.fetch_add(1, Ordering::Relaxed);
-        let taken_us = begun.elapsed().as_micros() as u64;
-        counts.slowest_us.fetch_max(taken_us, Ordering::Relaxed);
+        let elapsed_us = started.elapsed().as_micros() as u64;
+        counts.slowest_us.fetch_max(elapsed_us, Ordering::Relaxed);
         if !ok {
             return;
         }

@@ -85,18 +85,18 @@ async fn main() -> Result<(), Failed> {
 
 async fn report(_running: &Running, seconds: u64, counts: &Counts) {
     println!("seconds  req/s  refused  mean_us  max_us  msg/s  rss_kb");
-    let taken = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
+    let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
     for n in 1..=seconds.div_ceil(10) {
         tokio::time::sleep(Duration::from_secs(10)).await;
-        let requests = taken(&counts.requests);
+        let requests = take(&counts.requests);
         println!(
             "{:7}  {:5}  {:7}  {:7}  {:6}  {:5}  {}",
             n * 10,
             requests / 10,
-            taken(&counts.refused),
-            taken(&counts.micros) / requests.max(1),
-            taken(&counts.micros_max),
-            taken(&counts.messages) / 10,
+            take(&counts.refused),
+            take(&counts.micros) / requests.max(1),
+            take(&counts.micros_max),
+            take(&counts.messages) / 10,
             resident_kb(),
         );
     }
@@ -181,10 +181,10 @@ async fn request(
              X-MBX-APIKEY: {}\r\nContent-Length: 0\r\n\r\n",
             account.api_key
         );
-        let begun = Instant::now();
+        let started = Instant::now();
         stream.get_mut().write_all(head.as_bytes()).await?;
         let status = answer(&mut stream).await?;
-        let micros = u64::try_from(begun.elapsed().as_micros())?;
+        let micros = u64::try_from(started.elapsed().as_micros())?;
         counts.requests.fetch_add(1, Ordering::Relaxed);
         counts.micros.fetch_add(micros, Ordering::Relaxed);
         counts.micros_max.fetch_max(micros, Ordering::Relaxed);

@@ -51,10 +51,12 @@ impl Sink for Audience<'_> {
     }
 
     fn poll(&mut self, account: usize) -> Option<Deed> {
-        let Account { venue, untold, .. } = &mut self.accounts[account];
+        let Account {
+            venue, unpublished, ..
+        } = &mut self.accounts[account];
         while let Some(event) = venue.poll_stream() {
-            let deed = fill_of(&event, untold.len());
-            untold.push_back(event);
+            let deed = fill_of(&event, unpublished.len());
+            unpublished.push_back(event);
             if deed.is_some() {
                 return deed;
             }
@@ -68,7 +70,7 @@ impl Sink for Audience<'_> {
     }
 
     fn number(&mut self, account: usize, place: usize, trade_id: i64) {
-        let event = self.accounts[account].untold.get_mut(place);
+        let event = self.accounts[account].unpublished.get_mut(place);
         if let Some(StreamEvent::Order(event)) = event
             && let Some(fill) = &mut event.update.fill
         {

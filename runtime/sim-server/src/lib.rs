@@ -38,7 +38,7 @@ mod wallet;
 pub use choices::{ChoiceError, Choices, OpenPoint};
 pub use http::Port;
 pub use limits::LimitSettings;
-pub use machine::{Answered, Asked, Frame, Machine, Response, StreamId};
+pub use machine::{Frame, HttpRequest, HttpResult, Machine, Response, StreamId};
 pub use settings::Settings;
 pub use start::{Addresses, Running, StartError, start};
 pub use state::AccountKeys;

@@ -23,7 +23,7 @@ use crate::stream::{self, End, Order, Seat, StreamLimits};
 
 /// A request as it would be received from the network.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct HttpRequest<'a> {
     /// The port that received it.
     pub port: Port,
     /// The sender's address.
@@ -53,7 +53,7 @@ pub struct Response {
 
 /// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
+pub struct HttpResult {
     /// The venue's own response; `None` if a fault switch kept the request from the venue.
     pub own: Option<Response>,
     /// The response that is sent; `None` if the connection is cut, or stays open without a
@@ -133,21 +133,21 @@ impl Machine {
     }
 
     /// Answers a request.
-    pub fn request(&mut self, asked: &Asked<'_>, now: Time) -> Answered {
+    pub fn request(&mut self, request: &HttpRequest<'_>, now: Time) -> HttpResult {
         let now = self.state.choices.venue_time(now);
-        let headers = header_map(asked.headers);
+        let headers = header_map(request.headers);
         let received = dispatch::Received {
-            port: asked.port,
-            ip: asked.ip,
-            method: asked.method,
-            path: asked.path,
-            query: asked.query,
+            port: request.port,
+            ip: request.ip,
+            method: request.method,
+            path: request.path,
+            query: request.query,
             headers: &headers,
-            body: asked.body,
+            body: request.body,
         };
-        if asked.port == Port::Control {
+        if request.port == Port::Control {
             let own = Response::of(control::answer(&mut self.state, &received, now));
-            return Answered {
+            return HttpResult {
                 sent: Some(own.clone()),
                 own: Some(own),
                 after_ms: 0,
@@ -162,7 +162,7 @@ impl Machine {
             Ended::Sent(sent) => Some(Response::of(sent)),
             Ended::Cut | Ended::HalfOpen => None,
         };
-        Answered {
+        HttpResult {
             own: own.map(Response::of),
             sent,
             after_ms,
@@ -172,7 +172,7 @@ impl Machine {
     /// Sends a request to the control port; see `CONTROL.md`.
     pub fn control(&mut self, method: &str, target: &str, body: &[u8], now: Time) -> Response {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let asked = Asked {
+        let request = HttpRequest {
             port: Port::Control,
             ip: IpAddr::from([127, 0, 0, 1]),
             method,
@@ -181,9 +181,9 @@ impl Machine {
             headers: &[],
             body,
         };
-        let answered = self.request(&asked, now);
+        let result = self.request(&request, now);
         // The control port always returns a response of its own.
-        answered.own.unwrap_or_else(|| Response {
+        result.own.unwrap_or_else(|| Response {
             status: 500,
             headers: Vec::new(),
             body: String::new(),
@@ -224,10 +224,10 @@ impl Machine {
     }
 
     /// Passes a client's message to the venue.
-    pub fn say(&mut self, stream: StreamId, text: &str, now: Time) {
+    pub fn send_text(&mut self, stream: StreamId, text: &str, now: Time) {
         self.advance(now);
         if let Some(seated) = self.seats.get(&stream) {
-            stream::hear(&mut self.state, seated.seat.id, text);
+            stream::handle_message(&mut self.state, seated.seat.id, text);
         }
     }
 
@@ -259,13 +259,14 @@ impl Machine {
     /// the client order id, and the executed quantity of the order.
     pub fn executions(&mut self) -> Vec<(u16, String, String)> {
         let executions = self.state.counters.executions.replace(Vec::new());
-        let told = executions.unwrap_or_default().into_iter();
-        told.map(|(account, update)| {
-            let rules = self.state.rules(update.instrument);
-            let executed = crate::figures::qty(rules, update.executed_qty.0);
-            (account, update.client_order_id.to_string(), executed)
-        })
-        .collect()
+        let executions = executions.unwrap_or_default().into_iter();
+        executions
+            .map(|(account, update)| {
+                let rules = self.state.rules(update.instrument);
+                let executed = crate::figures::qty(rules, update.executed_qty.0);
+                (account, update.client_order_id.to_string(), executed)
+            })
+            .collect()
     }
 
     /// The client closed the connection.
@@ -319,7 +320,7 @@ mod tests {
         let mut machine = machine();
         let mut now = Time::from_millis(1_723_161_254_000);
         let ip = IpAddr::from([127, 0, 0, 1]);
-        let asked = Asked {
+        let request = HttpRequest {
             port: Port::Futures,
             ip,
             method: "GET",
@@ -328,10 +329,10 @@ mod tests {
             headers: &[],
             body: &[],
         };
-        let answered = machine.request(&asked, now);
-        let own = answered.own.unwrap();
+        let result = machine.request(&request, now);
+        let own = result.own.unwrap();
         assert_eq!(own.body, r#"{"serverTime":1723161254000}"#);
-        assert_eq!(answered.sent, Some(own));
+        assert_eq!(result.sent, Some(own));
 
         let stream = machine.connect(Port::Futures, ip, "/ws/btcusdt@bookTicker", now);
         let stream = stream.unwrap();
@@ -357,7 +358,7 @@ mod tests {
         let now = Time::from_millis(1_723_161_254_000);
         let set = br#"{"fault":"unknown","how":"cut","accepted":false,"count":1}"#;
         assert_eq!(machine.control("POST", "/faults", set, now).status, 200);
-        let asked = Asked {
+        let request = HttpRequest {
             port: Port::Spot,
             ip: IpAddr::from([127, 0, 0, 1]),
             method: "GET",
@@ -366,9 +367,9 @@ mod tests {
             headers: &[],
             body: &[],
         };
-        let cut = machine.request(&asked, now);
+        let cut = machine.request(&request, now);
         assert_eq!((cut.own, cut.sent), (None, None));
-        let truth = machine.control("GET", "/state?account=0&brief=true", &[], now);
-        assert!(truth.body.contains("\"accounts\""), "{}", truth.body);
+        let report = machine.control("GET", "/state?account=0&brief=true", &[], now);
+        assert!(report.body.contains("\"accounts\""), "{}", report.body);
     }
 }

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use windvane_model::{Surface, Time};
 use windvane_protocol::sign::hmac::hex_hmac;
 use windvane_sim_server::{
-    AccountKeys, Asked, Choices, Frame, LimitSettings, Machine, OpenPoint, Port, Settings, Source,
-    StreamId, StreamLimits,
+    AccountKeys, Choices, Frame, HttpRequest, LimitSettings, Machine, OpenPoint, Port, Settings,
+    Source, StreamId, StreamLimits,
 };
 
 const START_MS: i64 = 1_772_700_000_000;
@@ -72,11 +72,11 @@ impl Session {
         while self.now < until {
             self.now = self.now.plus_ms(step_ms).min(until);
             self.machine.advance(self.now);
-            self.hear();
+            self.drain_frames();
         }
     }
 
-    fn hear(&mut self) {
+    fn drain_frames(&mut self) {
         for stream in self.streams.clone() {
             while let Some(frame) = self.machine.poll(stream) {
                 match frame {
@@ -89,10 +89,10 @@ impl Session {
         }
     }
 
-    fn ask(&mut self, port: Port, method: &str, target: &str, body: &[u8]) -> Value {
+    fn request_json(&mut self, port: Port, method: &str, target: &str, body: &[u8]) -> Value {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let key = self.keys.api_key.clone();
-        let asked = Asked {
+        let request = HttpRequest {
             port,
             ip: IP,
             method,
@@ -101,11 +101,11 @@ impl Session {
             headers: &[("X-MBX-APIKEY", &key), ("content-type", "application/json")],
             body,
         };
-        let answered = self.machine.request(&asked, self.now);
-        let sent = answered.sent.expect("no fault is on");
-        let line = format!("{method} {target} after {} {sent:?}", answered.after_ms);
+        let result = self.machine.request(&request, self.now);
+        let sent = result.sent.expect("no fault is on");
+        let line = format!("{method} {target} after {} {sent:?}", result.after_ms);
         self.note(&line);
-        self.hear();
+        self.drain_frames();
         serde_json::from_str(&sent.body).unwrap_or(Value::Null)
     }
 
@@ -117,7 +117,7 @@ impl Session {
         let secret = SecretString::from(self.keys.api_secret.clone());
         let signature = hex_hmac(&secret, &[query.as_bytes()]);
         let target = format!("{path}?{query}&signature={signature}");
-        self.ask(port, method, &target, &[])
+        self.request_json(port, method, &target, &[])
     }
 
     fn futures(&mut self, method: &str, route: &str, fields: &str) -> Value {
@@ -134,13 +134,13 @@ impl Session {
         let done = self
             .machine
             .control("POST", "/act", body.as_bytes(), self.now);
-        self.hear();
+        self.drain_frames();
         done.status == 200
     }
 
     fn info(&mut self, method: &str, params: &Value) {
         let body = json!({"id": 1, "jsonrpc": "2.0", "method": method, "params": params});
-        self.ask(Port::Rpc, "POST", "/info", body.to_string().as_bytes());
+        self.request_json(Port::Rpc, "POST", "/info", body.to_string().as_bytes());
     }
 
     /// Opens the user stream of a surface.
@@ -149,12 +149,12 @@ impl Session {
             Port::Spot => "/api/v1/listenKey",
             _ => "/fapi/v1/listenKey",
         };
-        let answer = self.ask(port, "POST", path, &[]);
+        let answer = self.request_json(port, "POST", path, &[]);
         let key = answer["listenKey"].as_str().unwrap_or_default();
         let target = format!("/ws/{key}");
         if let Ok(stream) = self.machine.connect(port, IP, &target, self.now) {
             self.streams.push(stream);
-            self.hear();
+            self.drain_frames();
         }
     }
 
@@ -182,9 +182,9 @@ impl Session {
 fn transcript(chosen: &[(&str, &str)]) -> String {
     let mut session = Session::new(chosen);
     let s = &mut session;
-    s.ask(Port::Futures, "GET", "/fapi/v1/time", &[]);
-    s.ask(Port::Futures, "GET", "/fapi/v1/exchangeInfo", &[]);
-    s.ask(
+    s.request_json(Port::Futures, "GET", "/fapi/v1/time", &[]);
+    s.request_json(Port::Futures, "GET", "/fapi/v1/exchangeInfo", &[]);
+    s.request_json(
         Port::Futures,
         "GET",
         "/fapi/v1/depth?symbol=BTCUSDT&limit=5",
@@ -193,7 +193,7 @@ fn transcript(chosen: &[(&str, &str)]) -> String {
     s.listen(Port::Futures);
     s.listen(Port::Spot);
     s.pass(1_000);
-    let top = s.ask(
+    let top = s.request_json(
         Port::Futures,
         "GET",
         "/fapi/v1/ticker/bookTicker?symbol=BTCUSDT",
@@ -203,7 +203,7 @@ fn transcript(chosen: &[(&str, &str)]) -> String {
         let text = top[name].as_str().unwrap_or_default();
         text.parse::<f64>().unwrap()
     };
-    let (bid, ask) = (price("bidPrice"), price("askPrice"));
+    let (bid, request_json) = (price("bidPrice"), price("askPrice"));
 
     // Resting orders, repeated client order ids, crossing orders.
     let low = format!(
@@ -228,22 +228,22 @@ fn transcript(chosen: &[(&str, &str)]) -> String {
     );
     s.futures("GET", "v1/order", "symbol=BTCUSDT&origClientOrderId=none");
     s.order(&format!("{low}&newClientOrderId=own-1"));
-    let high = format!("quantity=0.02&price={:.0}", ask * 1.02);
+    let high = format!("quantity=0.02&price={:.0}", request_json * 1.02);
     s.order(&format!("side=BUY&type=LIMIT&timeInForce=GTX&{high}"));
     s.order("side=BUY&type=MARKET&quantity=100");
     // It triggers when the next order takes several levels.
-    let stop = format!("quantity=0.004&stopPrice={:.1}", ask + 0.2);
+    let stop = format!("quantity=0.004&stopPrice={:.1}", request_json + 0.2);
     s.order(&format!(
         "side=BUY&type=STOP_MARKET&newClientOrderId=stop-1&{stop}"
     ));
     // The order takes several levels, and its rest expires.
-    let sweep = format!("quantity=30&price={:.1}", ask * 1.0005);
+    let sweep = format!("quantity=30&price={:.1}", request_json * 1.0005);
     s.order(&format!(
         "side=BUY&type=LIMIT&timeInForce=IOC&newClientOrderId=swept&{sweep}"
     ));
     s.read();
     s.order("side=BUY&type=MARKET&quantity=0.013");
-    let exit = format!("quantity=0.01&price={:.0}", ask * 1.03);
+    let exit = format!("quantity=0.01&price={:.0}", request_json * 1.03);
     s.order(&format!(
         "side=SELL&type=LIMIT&timeInForce=GTC&reduceOnly=true&{exit}"
     ));
@@ -306,13 +306,13 @@ fn transcript(chosen: &[(&str, &str)]) -> String {
     s.pass(500);
 
     // Refusals and limits.
-    s.ask(
+    s.request_json(
         Port::Futures,
         "GET",
         "/fapi/v1/openOrders?timestamp=1&signature=00",
         &[],
     );
-    s.ask(
+    s.request_json(
         Port::Futures,
         "GET",
         "/fapi/v1/klines?symbol=NONE&interval=1m",
@@ -327,13 +327,13 @@ fn transcript(chosen: &[(&str, &str)]) -> String {
     s.listen(Port::Futures);
     s.pass(61_000);
     s.order("side=BUY&type=MARKET&quantity=0.01");
-    s.ask(Port::Futures, "PUT", "/fapi/v1/listenKey", &[]);
+    s.request_json(Port::Futures, "PUT", "/fapi/v1/listenKey", &[]);
     s.pass(540_000);
     s.order("side=SELL&type=MARKET&quantity=0.01");
     s.pass(11_000);
     for _ in 0..165 {
         let target = "/fapi/v1/aggTrades?symbol=BTCUSDT&limit=1";
-        s.ask(Port::Futures, "GET", target, &[]);
+        s.request_json(Port::Futures, "GET", target, &[]);
     }
     std::mem::take(&mut session.wire)
 }

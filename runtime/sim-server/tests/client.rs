@@ -18,7 +18,7 @@ use windvane_protocol::market_stream::{Feed, MarketStreamEvent, Topic};
 use windvane_protocol::route::Surface;
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
 use windvane_protocol::user_stream::UserStreamEvent;
-use windvane_protocol::wire::words::{OrderType, Side, TimeInForce};
+use windvane_protocol::wire::enums::{OrderType, Side, TimeInForce};
 use windvane_protocol::wire::{futures, spot};
 use windvane_protocol::{BookLevels, Brand};
 use windvane_sim_server::{Running, Settings, Source, start};
@@ -268,7 +268,7 @@ async fn the_budget_stops_before_the_venue_does() {
 }
 
 #[tokio::test]
-async fn a_user_stream_that_replaces_its_connection_tells_every_event_once() {
+async fn a_replaced_user_stream_delivers_each_event_once() {
     let running = server().await;
     let mut settings = settings(&running, Api::V1);
     settings.streams.age_max = Duration::from_millis(300);

@@ -13,13 +13,15 @@ use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use windvane_client::streams::{GapReason, StreamItem, UserStream};
-use windvane_client::{Addresses, Client, Doubt, Outcome, Settings as ClientSettings, WaitReason};
+use windvane_client::{
+    Addresses, Client, Outcome, Settings as ClientSettings, UnknownReason, WaitReason,
+};
 use windvane_protocol::Brand;
 use windvane_protocol::route::Surface;
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
 use windvane_protocol::user_stream::UserStreamEvent;
+use windvane_protocol::wire::enums::{OrderType, Side, TimeInForce};
 use windvane_protocol::wire::futures;
-use windvane_protocol::wire::words::{OrderType, Side, TimeInForce};
 use windvane_sim_server::{Running, Settings, start};
 
 struct Bench {
@@ -263,7 +265,10 @@ async fn a_cut_connection_makes_an_outcome_unknown() {
     bench.control("/faults", fault).await;
     let cancel = futures::CancelOrder::new("BTCUSDT").client_order_id("cut:1");
     let outcome = bench.client.futures().cancel_order(&cancel).await;
-    assert!(matches!(outcome, Outcome::Unknown(Doubt::NoAnswer(_))));
+    assert!(matches!(
+        outcome,
+        Outcome::Unknown(UnknownReason::NoAnswer(_))
+    ));
 }
 
 #[tokio::test]

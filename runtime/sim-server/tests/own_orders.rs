@@ -283,12 +283,12 @@ async fn another_account_can_trade_with_an_order_inside_the_spread() {
         let path = format!("{prefix}/depth?symbol=BTCUSDT&limit=5");
         let asks = &get(address, &path).await["asks"];
         assert_eq!(*asks, json!([["60001.0", "5.000"]]));
-        heard(&mut socket, last(0), price).await;
+        expect_trade(&mut socket, last(0), price).await;
     }
 }
 
 /// Waits until the streams report the ask and then the trade, each in its own frame.
-async fn heard(socket: &mut Socket, trade_id: i64, price: &str) {
+async fn expect_trade(socket: &mut Socket, trade_id: i64, price: &str) {
     let mut missing = vec!["bookTicker", "trade", "tradepro", "aggTrade"];
     while !missing.is_empty() {
         let (stream, data) = frame(socket).await;

@@ -88,7 +88,7 @@ async fn answer(socket: &mut Socket) -> Value {
     }
 }
 
-async fn say(socket: &mut Socket, request: Value) -> Value {
+async fn send_text(socket: &mut Socket, request: Value) -> Value {
     socket
         .send(Message::text(request.to_string()))
         .await
@@ -167,7 +167,7 @@ async fn every_topic_has_its_documented_keys_bare_and_wrapped() {
         let mut pro = connect(address, "/ws").await;
         let request = json!({"method": "SUBSCRIBE", "params": ["ethusdt@tradepro"], "id": 1});
         assert_eq!(
-            say(&mut pro, request).await,
+            send_text(&mut pro, request).await,
             json!({"result": null, "id": 1})
         );
         let frame = text(&mut pro).await;
@@ -215,27 +215,30 @@ async fn subscriptions_are_answered_listed_and_ended() {
     let mut socket = connect(server.addresses.spot, "/ws/btcusdt@kline_1M").await;
     let subscribe = json!({"method": "SUBSCRIBE", "params": ["btcusdt@ticker"], "id": 7});
     assert_eq!(
-        say(&mut socket, subscribe).await,
+        send_text(&mut socket, subscribe).await,
         json!({"result": null, "id": 7})
     );
     let list = json!({"method": "LIST_SUBSCRIPTIONS", "id": "seven"});
     let listed = json!({"result": ["btcusdt@kline_1M", "btcusdt@ticker"], "id": "seven"});
-    assert_eq!(say(&mut socket, list).await, listed);
+    assert_eq!(send_text(&mut socket, list).await, listed);
     let end = json!({"method": "UNSUBSCRIBE", "params": ["btcusdt@ticker", "btcusdt@kline_1M"]});
     assert_eq!(
-        say(&mut socket, end).await,
+        send_text(&mut socket, end).await,
         json!({"result": null, "id": null})
     );
     let list = json!({"method": "LIST_SUBSCRIPTIONS", "id": 1});
-    assert_eq!(say(&mut socket, list).await, json!({"result": [], "id": 1}));
+    assert_eq!(
+        send_text(&mut socket, list).await,
+        json!({"result": [], "id": 1})
+    );
     let set = json!({"method": "SET_PROPERTY", "params": ["combined", true], "id": 2});
     assert_eq!(
-        say(&mut socket, set).await,
+        send_text(&mut socket, set).await,
         json!({"result": null, "id": 2})
     );
     let get = json!({"method": "GET_PROPERTY", "params": ["combined"], "id": 3});
     assert_eq!(
-        say(&mut socket, get).await,
+        send_text(&mut socket, get).await,
         json!({"result": true, "id": 3})
     );
     for (request, code) in [
@@ -251,7 +254,7 @@ async fn subscriptions_are_answered_listed_and_ended() {
         ),
         (json!({"method": "DANCE", "id": 4}), 1),
     ] {
-        assert_eq!(say(&mut socket, request).await["error"]["code"], code);
+        assert_eq!(send_text(&mut socket, request).await["error"]["code"], code);
     }
     socket.send(Message::text("{")).await.unwrap();
     let refused = answer(&mut socket).await;
@@ -268,9 +271,9 @@ async fn streams_per_connection_are_limited() {
     let mut socket = connect(address, "/stream?streams=btcusdt@ticker").await;
     let two =
         json!({"method": "SUBSCRIBE", "params": ["btcusdt@ticker", "btcusdt@trade"], "id": 1});
-    assert_eq!(say(&mut socket, two).await["result"], Value::Null);
+    assert_eq!(send_text(&mut socket, two).await["result"], Value::Null);
     let third = json!({"method": "SUBSCRIBE", "params": ["btcusdt@depth"], "id": 2});
-    assert_eq!(say(&mut socket, third).await["error"]["code"], 2);
+    assert_eq!(send_text(&mut socket, third).await["error"]["code"], 2);
     for path in [
         "/ws/a@b",
         "/stream?streams=btcusdt@ticker/btcusdt@trade/btcusdt@depth",
@@ -290,7 +293,7 @@ async fn the_sixth_message_in_a_second_ends_the_connection() {
         let mut socket = connect(address, "/ws").await;
         for id in 0..5 {
             let list = json!({"method": "LIST_SUBSCRIPTIONS", "id": id});
-            assert_eq!(say(&mut socket, list).await["id"], id);
+            assert_eq!(send_text(&mut socket, list).await["id"], id);
         }
         socket.send(Message::Ping("x".into())).await.unwrap();
         assert_eq!(close_code(&mut socket).await, CloseCode::Policy);
@@ -473,7 +476,7 @@ async fn a_websocket_counts_toward_the_connection_limit() {
 }
 
 #[tokio::test]
-async fn incomplete_requests_and_idle_connections_do_not_block_the_port() {
+async fn incomplete_requests_and_idle_clients_do_not_block_a_port() {
     let ping = "GET /api/v3/ping HTTP/1.1\r\nHost: h\r\n";
     let half = "POST /api/v1/order HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nsymbol=";
     let idle = format!("{ping}\r\n");

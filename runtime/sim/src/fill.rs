@@ -78,8 +78,8 @@ impl Venue {
             maker,
             realized_pnl,
         };
-        self.tell_order(key, execution, Some((fill, met)));
-        self.tell_account(key);
+        self.emit_order(key, execution, Some((fill, met)));
+        self.emit_account(key);
         if self.orders.at(key).status == OrderStatus::Filled {
             self.orders.finish(key);
         }
@@ -203,13 +203,13 @@ impl Venue {
         let locked = order.surface == Surface::Spot && order.reserved != Amount::ZERO;
         self.orders.finish(key);
         self.reserve(key);
-        self.tell_order(key, execution, None);
+        self.emit_order(key, execution, None);
         if locked {
-            self.tell_account(key);
+            self.emit_account(key);
         }
     }
 
-    pub(crate) fn tell_order(
+    pub(crate) fn emit_order(
         &mut self,
         key: OrderKey,
         execution: ExecutionType,
@@ -239,11 +239,11 @@ impl Venue {
         if let Some((fill, _)) = &fill {
             self.trades.keep(&update, fill);
         }
-        self.tell_update(update, fill.map(|(_, met)| met));
+        self.emit_update(update, fill.map(|(_, met)| met));
     }
 
     /// Reports the balances and the position that an order concerns.
-    pub(crate) fn tell_account(&mut self, key: OrderKey) {
+    pub(crate) fn emit_account(&mut self, key: OrderKey) {
         let order = self.orders.at(key);
         let (instrument, surface) = (order.terms.instrument, order.surface);
         let position_side = order.terms.position_side;
@@ -251,14 +251,14 @@ impl Venue {
         let none = Amount::ZERO;
         match surface {
             Surface::Spot => {
-                self.tell_change(surface, Cause::Order, &[(base, none), (quote, none)], &[]);
+                self.emit_change(surface, Cause::Order, &[(base, none), (quote, none)], &[]);
             }
             Surface::Futures => {
                 let held = [(instrument, position_side)];
                 let mut changed = vec![(quote, none)];
                 let fees = self.open_terms.futures_fee_asset;
                 changed.extend(fees.map(|asset| (asset, none)));
-                self.tell_change(surface, Cause::Order, &changed, &held);
+                self.emit_change(surface, Cause::Order, &changed, &held);
             }
         }
     }

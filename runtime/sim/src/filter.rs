@@ -99,7 +99,7 @@ const fn ensure(holds: bool, code: Code) -> Check {
 /// parameters, numbers, filters.
 pub(crate) fn check(context: &Context<'_>, terms: &OrderTerms) -> Check {
     symbol(context.instrument)?;
-    words(context.instrument, terms)?;
+    enum_values(context.instrument, terms)?;
     modes(context, terms)?;
     parameters(context.instrument.surface, terms)?;
     trailing(context, terms)?;
@@ -117,7 +117,7 @@ fn symbol(instrument: &Instrument) -> Check {
     )
 }
 
-fn words(instrument: &Instrument, terms: &OrderTerms) -> Check {
+fn enum_values(instrument: &Instrument, terms: &OrderTerms) -> Check {
     let order_type = terms.order_type;
     let known = match order_type {
         OrderType::Liquidation => false,

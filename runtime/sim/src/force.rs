@@ -120,7 +120,7 @@ impl Venue {
             return Err(Code::PositionNotSufficient.refusal());
         }
         let (asset, isolated) = (market.instrument.quote, market.isolated);
-        self.tell_margin_call(asset, isolated.then_some(instrument));
+        self.emit_margin_call(asset, isolated.then_some(instrument));
         Ok(())
     }
 

@@ -96,7 +96,7 @@ impl Venue {
                 self.margin.dirty = Some(asset);
             }
         }
-        self.tell_change(surface, cause, &[(asset, change)], &[]);
+        self.emit_change(surface, cause, &[(asset, change)], &[]);
         self.settle();
     }
 }

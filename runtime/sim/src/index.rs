@@ -133,14 +133,14 @@ impl Mixer {
 
 impl Hasher for Mixer {
     fn write(&mut self, bytes: &[u8]) {
-        let mut words = bytes.chunks_exact(8);
-        for word in &mut words {
+        let mut enum_values = bytes.chunks_exact(8);
+        for word in &mut enum_values {
             let mut array = [0; 8];
             array.copy_from_slice(word);
             self.mix(u64::from_le_bytes(array));
         }
         let mut array = [0; 8];
-        let rest = words.remainder();
+        let rest = enum_values.remainder();
         array[..rest.len()].copy_from_slice(rest);
         self.mix(u64::from_le_bytes(array));
     }

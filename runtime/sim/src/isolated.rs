@@ -95,7 +95,7 @@ impl Venue {
             .filter(|side| (**side == PositionSide::Both) != self.hedge)
             .map(|side| (instrument, *side))
             .collect();
-        self.tell_change(
+        self.emit_change(
             windvane_model::Surface::Futures,
             Cause::MarginTypeChange,
             &[],
@@ -145,7 +145,7 @@ impl Venue {
         market.touched[side as usize] = now;
         let asset = market.instrument.quote;
         self.margin.dirty = Some(asset);
-        self.tell_change(
+        self.emit_change(
             windvane_model::Surface::Futures,
             Cause::MarginTransfer,
             &[(asset, Amount::ZERO)],
@@ -222,7 +222,7 @@ impl Venue {
             });
             let called = std::mem::replace(&mut self.markets[n].called, in_danger);
             if in_danger && !called {
-                self.tell_margin_call(asset, Some(instrument));
+                self.emit_margin_call(asset, Some(instrument));
             }
         }
         false
@@ -241,7 +241,7 @@ impl Venue {
         if lost > own {
             let paid = lost - own;
             *self.account.wallet_mut(asset) += paid;
-            self.tell_change(
+            self.emit_change(
                 windvane_model::Surface::Futures,
                 Cause::InsuranceClear,
                 &[(asset, paid)],

@@ -20,7 +20,7 @@
 //! - [`latency`]: delays, for the driver.
 //!
 //! A server with the venue's own wire format uses more: [`view`] for REST routes, [`stream`] for
-//! complete user events, [`funds`] for deposits and withdrawals, [`meeting`] for accounts that
+//! complete user events, [`funds`] for deposits and withdrawals, [`cross_account`] for accounts that
 //! trade with each other, [`force`] for events that a test triggers. [`snapshot`] saves a venue for
 //! a later process.
 
@@ -33,6 +33,7 @@ pub mod bracket;
 pub mod choices;
 mod code;
 mod config;
+pub mod cross_account;
 pub mod fill;
 pub mod filter;
 pub mod force;
@@ -44,7 +45,6 @@ pub mod liquidation;
 pub mod margin;
 mod market;
 pub mod matching;
-pub mod meeting;
 pub mod mode;
 mod open_terms;
 mod order;

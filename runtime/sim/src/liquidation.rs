@@ -55,7 +55,7 @@ impl Venue {
         if self.reachable(key, held.abs()) < held.abs() {
             self.orders.at_mut(key).status = OrderStatus::NewInsurance;
         }
-        self.tell_order(key, ExecutionType::New, None);
+        self.emit_order(key, ExecutionType::New, None);
         self.take(key);
         let rest = self.orders.at(key).remaining();
         if rest > 0 {
@@ -73,7 +73,7 @@ impl Venue {
         let price = self.at(instrument).mark_in_ticks();
         let key = self.taking_order(instrument, position_side, adl_id(), qty);
         self.orders.at_mut(key).status = OrderStatus::NewAdl;
-        self.tell_order(key, ExecutionType::New, None);
+        self.emit_order(key, ExecutionType::New, None);
         self.fill(key, price, qty, false, Met::Fund);
     }
 

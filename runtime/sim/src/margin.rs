@@ -236,7 +236,7 @@ impl Venue {
             let in_danger = standing.markets > 0 && standing.equity < call_level;
             if in_danger && !called {
                 self.margin.called.push(asset);
-                self.tell_margin_call(asset, None);
+                self.emit_margin_call(asset, None);
             } else if called && !in_danger {
                 self.margin.called.retain(|other| *other != asset);
             }

@@ -26,7 +26,7 @@ impl Venue {
         self.reply(Reply::PositionMode { outcome });
         if done {
             self.hedge = hedge;
-            self.tell_config(true);
+            self.emit_config(true);
         }
     }
 
@@ -57,7 +57,7 @@ impl Venue {
             return Err(Code::IsolatedSymbol.refusal());
         }
         self.multi_assets = on;
-        self.tell_config(false);
+        self.emit_config(false);
         Ok(())
     }
 
@@ -72,7 +72,7 @@ impl Venue {
             outcome,
         });
         if result.is_ok() {
-            self.tell_leverage(instrument, leverage);
+            self.emit_leverage(instrument, leverage);
         }
     }
 

@@ -67,7 +67,7 @@ impl Venue {
                 } else {
                     self.reserve(key);
                 }
-                self.tell_order(key, ExecutionType::New, None);
+                self.emit_order(key, ExecutionType::New, None);
                 if !waits {
                     self.lock(key);
                     self.execute(key);
@@ -83,7 +83,7 @@ impl Venue {
         self.reserve(key);
         let order = self.orders.at(key);
         if order.surface == Surface::Spot && order.reserved != Amount::ZERO {
-            self.tell_account(key);
+            self.emit_account(key);
         }
     }
 

@@ -135,11 +135,11 @@ impl Venue {
 
     fn order_by_id(&self, instrument: InstrumentId, id: VenueOrderId) -> Outcome<Truth> {
         let mut orders = self.orders.all().map(|(_, order)| order);
-        let asked = orders.find(|order| {
+        let found = orders.find(|order| {
             let report = order.report();
             (report.instrument, report.order_id) == (instrument, id)
         });
-        asked.map_or_else(
+        found.map_or_else(
             || refused(Code::NoSuchOrder),
             |order| {
                 let order = OpenOrder {
@@ -167,8 +167,8 @@ impl Venue {
 
     fn traded_order(&self, instrument: InstrumentId, id: VenueOrderId) -> Outcome<Truth> {
         let mut orders = self.orders.all().map(|(_, order)| order);
-        let asked = orders.find(|order| (order.terms.instrument, order.id) == (instrument, id));
-        asked.map_or_else(
+        let found = orders.find(|order| (order.terms.instrument, order.id) == (instrument, id));
+        found.map_or_else(
             || refused(Code::NoSuchOrder),
             |order| {
                 Outcome::Done(Truth::TradedOrder(TradedOrder {

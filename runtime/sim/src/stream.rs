@@ -189,9 +189,9 @@ impl Venue {
         }
     }
 
-    pub(crate) fn tell_update(&mut self, update: OrderUpdate, met: Option<Met>) {
+    pub(crate) fn emit_update(&mut self, update: OrderUpdate, met: Option<Met>) {
         if self.stream.is_none() {
-            return self.tell(UserEvent::Order(update));
+            return self.emit(UserEvent::Order(update));
         }
         let Some(key) = self.orders.find_id(update.order_id) else {
             return;
@@ -207,7 +207,7 @@ impl Venue {
     }
 
     /// Reports a change of balances (with `bc`) and positions.
-    pub(crate) fn tell_change(
+    pub(crate) fn emit_change(
         &mut self,
         surface: Surface,
         cause: Cause,
@@ -217,12 +217,12 @@ impl Venue {
         let time = self.now;
         if self.stream.is_none() {
             // Spot events do not contain the change (docs/interface/user-stream.md#spot-events).
-            let told = |change| match surface {
+            let change_of = |change| match surface {
                 Surface::Spot => Amount::ZERO,
                 Surface::Futures => change,
             };
             let of = |(asset, change): &(AssetId, Amount)| BalanceUpdate {
-                change: told(*change),
+                change: change_of(*change),
                 ..self.balance(surface, *asset)
             };
             let held = positions.iter().map(|(i, side)| self.position(*i, *side));
@@ -244,9 +244,9 @@ impl Venue {
                 event_time: time,
             };
             for event in changed {
-                self.tell(event);
+                self.emit(event);
             }
-            return self.tell(UserEvent::Account(update));
+            return self.emit(UserEvent::Account(update));
         }
         let event = match surface {
             Surface::Spot => StreamEvent::Spot {
@@ -273,9 +273,9 @@ impl Venue {
     }
 
     /// Reports a margin call for the crossed positions of an asset, or for one isolated symbol.
-    pub(crate) fn tell_margin_call(&mut self, asset: AssetId, isolated: Option<InstrumentId>) {
+    pub(crate) fn emit_margin_call(&mut self, asset: AssetId, isolated: Option<InstrumentId>) {
         if self.stream.is_none() {
-            return self.tell(UserEvent::MarginCall);
+            return self.emit(UserEvent::MarginCall);
         }
         let called = |view: &PositionView| match isolated {
             Some(instrument) => view.instrument == instrument,
@@ -290,9 +290,9 @@ impl Venue {
         self.stream(event);
     }
 
-    pub(crate) fn tell_leverage(&mut self, instrument: InstrumentId, leverage: u32) {
+    pub(crate) fn emit_leverage(&mut self, instrument: InstrumentId, leverage: u32) {
         if self.stream.is_none() {
-            return self.tell(UserEvent::Leverage {
+            return self.emit(UserEvent::Leverage {
                 instrument,
                 leverage,
             });
@@ -305,10 +305,10 @@ impl Venue {
     }
 
     /// Reports a change of the position mode or the assets mode.
-    pub(crate) fn tell_config(&mut self, position_mode: bool) {
+    pub(crate) fn emit_config(&mut self, position_mode: bool) {
         let (hedge, multi_assets) = (self.hedge, self.multi_assets);
         if self.stream.is_none() {
-            return self.tell(if position_mode {
+            return self.emit(if position_mode {
                 UserEvent::PositionMode { hedge }
             } else {
                 UserEvent::AssetMode { multi_assets }

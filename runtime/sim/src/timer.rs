@@ -158,7 +158,7 @@ impl Venue {
         };
         *self.account.wallet_mut(asset) += change;
         let (surface, cause) = (Surface::Futures, Cause::FundingFee);
-        self.tell_change(surface, cause, &[(asset, change)], listed);
+        self.emit_change(surface, cause, &[(asset, change)], listed);
         self.margin.dirty = Some(asset);
         self.settle();
     }

@@ -207,7 +207,7 @@ impl Venue {
         (order.created, order.updated) = (self.now, self.now);
         let key = self.orders.insert(order);
         self.reserve(key);
-        self.tell_order(key, ExecutionType::New, None);
+        self.emit_order(key, ExecutionType::New, None);
         key
     }
 }

@@ -231,7 +231,7 @@ impl Venue {
         self.out.push_back(VenueMessage::Reply(reply));
     }
 
-    pub(crate) fn tell(&mut self, event: UserEvent) {
+    pub(crate) fn emit(&mut self, event: UserEvent) {
         self.out.push_back(VenueMessage::User(event));
     }
 

@@ -87,16 +87,16 @@ fn a_margin_call_comes_once_before_liquidation() {
             limit(FUTURES, Side::Sell, 700_000, 1, TimeInForce::Gtc),
         )
         .unwrap();
-    bench.said.clear();
+    bench.messages.clear();
     // The wallet is 9,920.8; the maintenance margin is 0.5 percent of the notional, about 950 at
     // the end.
     for bid in (572_000..600_000).rev().step_by(100) {
         bench.top(FUTURES, (bid, 90_000), (bid + 10, 90_000));
-        if !bench.said.is_empty() {
+        if !bench.messages.is_empty() {
             break;
         }
     }
-    assert_eq!(bench.said, [VenueMessage::User(UserEvent::MarginCall)]);
+    assert_eq!(bench.messages, [VenueMessage::User(UserEvent::MarginCall)]);
     let mid = i128::from(bench.venue.mark_price(FUTURES).unwrap());
     let equity = bench.wallet() + Amount(mid * 3_300 / 1_000) - amount("198003.3");
     let maintenance = Amount(mid * 3_300 / 1_000 / 200);
@@ -127,7 +127,7 @@ fn a_margin_call_comes_once_before_liquidation() {
     assert_eq!(bench.position(), 0);
     assert_eq!(bench.venue.open_orders(FUTURES).count(), 0);
     let calls = bench
-        .said
+        .messages
         .iter()
         .filter(|m| **m == VenueMessage::User(UserEvent::MarginCall));
     assert_eq!(calls.count(), 1);
@@ -137,11 +137,11 @@ fn a_margin_call_comes_once_before_liquidation() {
 fn a_safe_account_is_never_liquidated_by_price_moves() {
     let mut bench = bench();
     bench.place("a", market(FUTURES, Side::Sell, 100)).unwrap();
-    bench.said.clear();
+    bench.messages.clear();
     for bid in [900_000, 300_000, 1_200_000, 1, 700_000] {
         bench.top(FUTURES, (bid, 90_000), (bid + 10, 90_000));
     }
-    assert_eq!(bench.said, []);
+    assert_eq!(bench.messages, []);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn funding_pays_position_times_mark_times_rate() {
     bench.mark(600_000, 10_000, due);
     assert_eq!(bench.venue.next_timeout(), due);
     let wallet = bench.wallet();
-    bench.said.clear();
+    bench.messages.clear();
     bench.pass_ms(2_000);
     // A short of 0.1 at 60,000 receives 0.01 percent.
     let updates = bench.account_updates(AccountReason::FundingFee);
@@ -186,7 +186,7 @@ fn the_countdown_cancels_the_symbol_on_its_grid_unless_renewed() {
     let due = bench.venue.next_timeout();
     assert_eq!(due.0 % 10_000_000, 0);
     assert!(due > bench.now && due <= bench.now.plus_ms(111));
-    bench.said.clear();
+    bench.messages.clear();
     bench.pass_ms(111);
     assert_eq!(bench.statuses(), [OrderStatus::Canceled]);
     assert_eq!(bench.updates()[0].transaction_time, due);
@@ -195,21 +195,21 @@ fn the_countdown_cancels_the_symbol_on_its_grid_unless_renewed() {
     bench.request(&countdown(1_000));
     bench.request(&countdown(0));
     assert_eq!(bench.venue.next_timeout(), Time::NEVER);
-    bench.said.clear();
+    bench.messages.clear();
     bench.request(&Request::Countdown {
         instrument: SPOT,
         countdown_ms: 1,
     });
     assert!(matches!(
-        &bench.said[0],
+        &bench.messages[0],
         VenueMessage::Reply(Reply::Countdown { outcome: Outcome::Refused(r), .. }) if r.code == -1020
     ));
 }
 
 fn mode(bench: &mut Bench, hedge: bool) -> Result<(), i32> {
-    bench.said.clear();
+    bench.messages.clear();
     bench.request(&Request::SetPositionMode { hedge });
-    match &bench.said[0] {
+    match &bench.messages[0] {
         VenueMessage::Reply(Reply::PositionMode { outcome }) => match outcome {
             Outcome::Done(()) => Ok(()),
             Outcome::Refused(refusal) => Err(refusal.code),
@@ -220,7 +220,7 @@ fn mode(bench: &mut Bench, hedge: bool) -> Result<(), i32> {
 }
 
 #[test]
-fn hedge_mode_keeps_two_positions_and_asks_for_the_side() {
+fn hedge_mode_keeps_two_positions_and_requires_the_side() {
     let mut bench = bench();
     assert_eq!(mode(&mut bench, false), Err(-4059));
     assert_eq!(mode(&mut bench, true), Ok(()));
@@ -264,12 +264,12 @@ fn leverage_is_bounded_and_carried_by_the_margin() {
     let mut bench = bench();
     bench.place("a", market(FUTURES, Side::Buy, 3_000)).unwrap();
     let mut change = |instrument, leverage| {
-        bench.said.clear();
+        bench.messages.clear();
         bench.request(&Request::SetLeverage {
             instrument,
             leverage,
         });
-        match &bench.said[0] {
+        match &bench.messages[0] {
             VenueMessage::Reply(Reply::Leverage { outcome, .. }) => match outcome {
                 Outcome::Done(leverage) => Ok(*leverage),
                 Outcome::Refused(refusal) => Err(refusal.code),
@@ -333,9 +333,9 @@ fn a_funding_time_that_has_passed_is_not_paid_again() {
     let mut bench = bench();
     bench.place("a", market(FUTURES, Side::Sell, 100)).unwrap();
     let now = bench.now;
-    bench.said.clear();
+    bench.messages.clear();
     bench.mark(600_000, 10_000, now);
     assert_eq!(bench.venue.next_timeout(), Time::NEVER);
     bench.pass_ms(1);
-    assert_eq!(bench.said, []);
+    assert_eq!(bench.messages, []);
 }

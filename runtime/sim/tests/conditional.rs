@@ -15,7 +15,7 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn each_type_and_side_triggers_as_the_table_says() {
+fn each_order_type_and_side_triggers_as_documented() {
     use OrderType::{StopMarket, TakeProfitMarket};
     let table = [
         (StopMarket, Side::Buy, 600_100, true),
@@ -29,7 +29,7 @@ fn each_type_and_side_triggers_as_the_table_says() {
             .place("a", stop(order_type, side, stop_price, 10))
             .unwrap();
         assert_eq!(report.status, OrderStatus::New);
-        bench.said.clear();
+        bench.messages.clear();
         let (near, at) = if rises {
             (stop_price - 1, stop_price)
         } else {
@@ -86,9 +86,9 @@ fn a_waiting_order_can_be_cancelled() {
         .place("a", stop(OrderType::StopMarket, Side::Buy, 600_100, 10))
         .unwrap();
     bench.cancel(FUTURES, "a").unwrap();
-    bench.said.clear();
+    bench.messages.clear();
     bench.trade(FUTURES, 600_200, 1, false);
-    assert_eq!(bench.said, []);
+    assert_eq!(bench.messages, []);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn by_mark_price_the_mid_counts_until_a_mark_is_recorded() {
     let mut terms = stop(OrderType::StopMarket, Side::Buy, 600_100, 10);
     terms.working_type = Some(WorkingType::MarkPrice);
     bench.place("a", terms).unwrap();
-    bench.said.clear();
+    bench.messages.clear();
     bench.trade(FUTURES, 600_500, 1, false);
     bench.top(FUTURES, (600_090, 500), (600_109, 500));
     assert_eq!(bench.filled(), []);
@@ -107,7 +107,7 @@ fn by_mark_price_the_mid_counts_until_a_mark_is_recorded() {
     terms.stop_price = Some(Price(601_000));
     bench.place("b", terms).unwrap();
     bench.mark(60_050, 0, windvane_model::Time::NEVER);
-    bench.said.clear();
+    bench.messages.clear();
     bench.top(FUTURES, (602_000, 500), (602_010, 500));
     assert_eq!(bench.filled(), []);
     bench.mark(60_100, 0, windvane_model::Time::NEVER);
@@ -117,7 +117,7 @@ fn by_mark_price_the_mid_counts_until_a_mark_is_recorded() {
 }
 
 #[test]
-fn close_position_closes_what_is_there_and_expires_without_a_position() {
+fn close_position_closes_all_and_expires_without_a_position() {
     let mut bench = bench();
     bench.place("open", market(FUTURES, Side::Buy, 30)).unwrap();
     let mut terms = OrderTerms::new(FUTURES, Side::Sell, OrderType::StopMarket);
@@ -129,7 +129,7 @@ fn close_position_closes_what_is_there_and_expires_without_a_position() {
     bench.place("b", terms).unwrap();
     bench.trade(FUTURES, 599_900, 1, true);
     assert_eq!(bench.position(), 0);
-    bench.said.clear();
+    bench.messages.clear();
     bench.trade(FUTURES, 599_800, 1, true);
     assert_eq!(bench.statuses(), [OrderStatus::Expired]);
 }
@@ -144,7 +144,7 @@ fn a_trailing_stop_needs_its_activation_and_then_its_callback() {
     assert_eq!(bench.place("a", terms), Err(-2021));
     terms.activation_price = Some(Price(610_000));
     bench.place("a", terms).unwrap();
-    bench.said.clear();
+    bench.messages.clear();
     // It moved back by more than 1 percent, but was never activated.
     for price in [609_000, 600_000] {
         bench.trade(FUTURES, price, 1, true);
@@ -167,7 +167,7 @@ fn a_trailing_buy_waits_for_a_low_enough_price() {
     terms.callback_ppm = Some(10_000);
     terms.activation_price = Some(Price(590_000));
     bench.place("a", terms).unwrap();
-    bench.said.clear();
+    bench.messages.clear();
     for price in [595_000, 610_000, 590_000, 595_899] {
         bench.trade(FUTURES, price, 1, true);
         assert_eq!(bench.filled(), []);
@@ -177,13 +177,13 @@ fn a_trailing_buy_waits_for_a_low_enough_price() {
 }
 
 #[test]
-fn a_trailing_stop_without_activation_follows_from_the_latest_price() {
+fn trailing_stops_without_activation_use_the_latest_price() {
     let mut bench = bench();
     let mut terms = OrderTerms::new(FUTURES, Side::Buy, OrderType::TrailingStopMarket);
     terms.qty = Some(Qty(10));
     terms.callback_ppm = Some(1_000);
     bench.place("a", terms).unwrap();
-    bench.said.clear();
+    bench.messages.clear();
     for price in [599_000, 599_598] {
         bench.trade(FUTURES, price, 1, true);
     }
@@ -203,7 +203,7 @@ fn price_protection_expires_an_order_far_from_the_mark() {
         let mut terms = stop(OrderType::StopMarket, Side::Buy, 601_000, 10);
         terms.price_protect = protect;
         bench.place("a", terms).unwrap();
-        bench.said.clear();
+        bench.messages.clear();
         bench.trade(FUTURES, 601_000, 1, false);
         assert_eq!(bench.statuses(), [status]);
     }
@@ -218,7 +218,7 @@ fn a_triggered_order_without_enough_funds_expires() {
             stop(OrderType::StopMarket, Side::Buy, 600_100, 100_000),
         )
         .unwrap();
-    bench.said.clear();
+    bench.messages.clear();
     bench.trade(FUTURES, 600_100, 1, false);
     assert_eq!(bench.statuses(), [OrderStatus::Expired]);
 }
@@ -237,7 +237,7 @@ fn a_spot_stop_sells_without_a_lock_before() {
         bench.balance(windvane_model::Surface::Spot, BTC).1,
         whole(0)
     );
-    bench.said.clear();
+    bench.messages.clear();
     bench.trade(SPOT, 598_990, 1, true);
     assert_eq!(bench.filled(), [(600_000, 500, false)]);
     assert_eq!(bench.statuses().last(), Some(&OrderStatus::Expired));

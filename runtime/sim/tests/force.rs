@@ -14,7 +14,7 @@ use windvane_sim::{Cause, OrderEvent, StreamEvent, Venue, VenueConfigError, Venu
 struct Full {
     venue: Venue,
     now: Time,
-    said: Vec<StreamEvent>,
+    events: Vec<StreamEvent>,
 }
 
 impl Full {
@@ -25,14 +25,14 @@ impl Full {
         Self {
             now: bench.now,
             venue: bench.venue.with_stream(),
-            said: Vec::new(),
+            events: Vec::new(),
         }
     }
 
     fn drain(&mut self) {
-        self.said.clear();
+        self.events.clear();
         while let Some(event) = self.venue.poll_stream() {
-            self.said.push(event);
+            self.events.push(event);
         }
     }
 
@@ -56,7 +56,7 @@ impl Full {
     }
 
     fn orders(&self) -> Vec<OrderEvent> {
-        let orders = self.said.iter().filter_map(|event| match event {
+        let orders = self.events.iter().filter_map(|event| match event {
             StreamEvent::Order(order) => Some(**order),
             _ => None,
         });
@@ -64,7 +64,7 @@ impl Full {
     }
 
     fn causes(&self) -> Vec<Cause> {
-        let causes = self.said.iter().filter_map(|event| match event {
+        let causes = self.events.iter().filter_map(|event| match event {
             StreamEvent::Spot { cause, .. } | StreamEvent::Futures { cause, .. } => Some(*cause),
             _ => None,
         });
@@ -83,25 +83,25 @@ fn each_event_contains_the_order_after_it() {
     full.venue.fill_order(full.now, order, Qty(30)).unwrap();
     full.venue.fill_order(full.now, order, Qty(500)).unwrap();
     full.drain();
-    let told = full.orders();
-    assert_eq!(told[0].order.executed, Qty(30));
-    assert_eq!(told[0].order.status, OrderStatus::PartiallyFilled);
-    assert_eq!(told[0].order.cum_quote, whole(1_797));
-    assert_eq!(told[0].open_notional[0], whole(4_193));
-    assert_eq!(told[1].order.status, OrderStatus::Filled);
-    assert_eq!(told[1].order.average_price, 59_900 * 10_i64.pow(8));
-    assert_eq!(told[1].open_notional[0], Amount::ZERO);
-    let StreamEvent::Futures { positions, .. } = &full.said[1] else {
+    let orders = full.orders();
+    assert_eq!(orders[0].order.executed, Qty(30));
+    assert_eq!(orders[0].order.status, OrderStatus::PartiallyFilled);
+    assert_eq!(orders[0].order.cum_quote, whole(1_797));
+    assert_eq!(orders[0].open_notional[0], whole(4_193));
+    assert_eq!(orders[1].order.status, OrderStatus::Filled);
+    assert_eq!(orders[1].order.average_price, 59_900 * 10_i64.pow(8));
+    assert_eq!(orders[1].open_notional[0], Amount::ZERO);
+    let StreamEvent::Futures { positions, .. } = &full.events[1] else {
         panic!(
             "the account event follows the order event: {:?}",
-            full.said[1]
+            full.events[1]
         )
     };
     assert_eq!(positions[0].qty, Qty(30));
     assert_eq!(positions[0].entry_price, 59_900 * 10_i64.pow(8));
     // It can also be found when it is finished.
     let found = full.venue.order(order).unwrap();
-    assert_eq!(found, told[1].order);
+    assert_eq!(found, orders[1].order);
     assert_eq!(found.created, full.now);
     let by_client = full.venue.order_by_client(FUTURES, &id("a"));
     assert_eq!(by_client, Some(found));
@@ -200,23 +200,23 @@ fn liquidation_and_deleveraging_come_on_request() {
     assert_eq!(refused.unwrap_err().code, -2024);
     full.place("a", market(FUTURES, Side::Buy, 100));
     let venue = &mut full.venue;
-    let taken = venue.deleverage(full.now, FUTURES, PositionSide::Both, Qty(40));
-    assert_eq!(taken, Ok(Qty(40)));
+    let result = venue.deleverage(full.now, FUTURES, PositionSide::Both, Qty(40));
+    assert_eq!(result, Ok(Qty(40)));
     full.drain();
-    let told = full.orders();
+    let orders = full.orders();
     assert_eq!(
-        told[0].update.client_order_id,
+        orders[0].update.client_order_id,
         ClientOrderId::new("adl_autoclose").unwrap()
     );
-    assert_eq!(told[0].order.status, OrderStatus::NewAdl);
-    assert_eq!(told[1].update.execution, ExecutionType::Calculated);
+    assert_eq!(orders[0].order.status, OrderStatus::NewAdl);
+    assert_eq!(orders[1].update.execution, ExecutionType::Calculated);
     // At the mark price, regardless of the book.
-    assert_eq!(told[1].update.fill.unwrap().price, Price(600_005));
+    assert_eq!(orders[1].update.fill.unwrap().price, Price(600_005));
     full.venue.liquidate_now(full.now, FUTURES).unwrap();
     full.drain();
-    let told = full.orders();
+    let orders = full.orders();
     assert!(
-        told[0]
+        orders[0]
             .update
             .client_order_id
             .as_str()
@@ -240,9 +240,9 @@ fn funding_comes_on_request_and_lists_the_balance_only() {
         balances,
         positions,
         ..
-    } = &full.said[0]
+    } = &full.events[0]
     else {
-        panic!("{:?}", full.said)
+        panic!("{:?}", full.events)
     };
     assert_eq!(balances[0].1, amount("6.00005"));
     assert!(positions.is_empty());
@@ -263,7 +263,7 @@ fn changed_settings_are_reported_completely() {
         hedge: true,
         time: full.now,
     };
-    assert_eq!(full.said[..2], [config(false), config(true)]);
+    assert_eq!(full.events[..2], [config(false), config(true)]);
     assert_eq!(full.causes(), [Cause::AdminDeposit]);
 }
 

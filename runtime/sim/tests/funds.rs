@@ -38,7 +38,7 @@ fn a_deposit_is_reported_with_its_change() {
 }
 
 #[test]
-fn what_is_locked_or_in_use_cannot_leave() {
+fn locked_or_used_funds_cannot_be_withdrawn() {
     let mut bench = bench();
     let terms = limit(SPOT, Side::Buy, 500_000, 100, TimeInForce::Gtc);
     bench.place("a", terms).unwrap();

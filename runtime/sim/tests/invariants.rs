@@ -267,7 +267,7 @@ proptest! {
                 quote += Amount(-sign * fill.quote_qty.0) - fill.fee;
                 base += Amount(sign * Amount::notional(1, 0, fill.qty.0, scales.1).0);
             }
-            bench.said.clear();
+            bench.messages.clear();
             prop_assert_eq!(bench.wallet(), wallet);
             prop_assert_eq!(bench.balance(Surface::Spot, USDT).0, quote);
             prop_assert_eq!(bench.balance(Surface::Spot, BTC).0, base);

@@ -47,12 +47,12 @@ fn margin(bench: &mut Bench, amount: Amount, add: bool) -> Result<(), Refusal> {
 }
 
 fn leverage(bench: &mut Bench, leverage: u32) -> Result<u32, i32> {
-    bench.said.clear();
+    bench.messages.clear();
     bench.request(&Request::SetLeverage {
         instrument: FUTURES,
         leverage,
     });
-    match &bench.said[0] {
+    match &bench.messages[0] {
         VenueMessage::Reply(Reply::Leverage { outcome, .. }) => match outcome {
             Outcome::Done(leverage) => Ok(*leverage),
             Outcome::Refused(refusal) => Err(refusal.code),
@@ -139,12 +139,12 @@ fn an_isolated_position_loses_no_more_than_its_wallet() {
     let before = bench.venue.futures_balance(USDT).cross_wallet;
     // Above the estimated price it stays open, with one margin call.
     let tick = price / 10_i64.pow(7) + 20;
-    bench.said.clear();
+    bench.messages.clear();
     bench.top(FUTURES, (tick, 90_000), (tick + 10, 90_000));
     assert_eq!(bench.position(), 1_100);
-    assert_eq!(bench.said.len(), 1, "{:?}", bench.said);
+    assert_eq!(bench.messages.len(), 1, "{:?}", bench.messages);
     // Far below it is liquidated. The loss beyond the isolated wallet does not reach the account.
-    bench.said.clear();
+    bench.messages.clear();
     bench.top(FUTURES, (400_000, 90_000), (400_010, 90_000));
     assert_eq!(held(&bench).qty.0, 0);
     assert_eq!(bench.position(), 100, "the crossed position stays open");
@@ -258,7 +258,7 @@ proptest! {
             bench.request(&Request::SetPositionMode { hedge });
         }
         isolate(&mut bench, true).unwrap();
-        bench.said.clear();
+        bench.messages.clear();
         let mut wallet = bench.wallet();
         for (n, step) in steps.iter().enumerate() {
             let now = bench.now;
@@ -293,13 +293,13 @@ proptest! {
                     wallet += fill.realized_pnl.unwrap() - fill.fee;
                 }
             }
-            for update in bench.said.iter().filter_map(|message| match message {
+            for update in bench.messages.iter().filter_map(|message| match message {
                 VenueMessage::User(windvane_model::UserEvent::Account(update)) => Some(update),
                 _ => None,
             }) {
                 wallet += update.balances.iter().map(|b| b.change).sum();
             }
-            bench.said.clear();
+            bench.messages.clear();
             prop_assert_eq!(wallet, bench.wallet());
             let views: Vec<_> = bench.venue.position_views().collect();
             let isolated: Amount = views.iter().map(|view| view.isolated_wallet).sum();

@@ -52,7 +52,7 @@ fn the_reply_comes_first_then_fills_with_account_events() {
     let mut bench = bench();
     bench.place("a", market(FUTURES, Side::Buy, 10)).unwrap();
     let kinds: Vec<_> = bench
-        .said
+        .messages
         .iter()
         .map(|message| match message {
             VenueMessage::Reply(_) => "reply",
@@ -117,7 +117,7 @@ fn a_resting_order_waits_for_the_queue_ahead() {
         bench.venue.queue_ahead(FUTURES, Side::Buy),
         Some((600_000, Some(50)))
     );
-    bench.said.clear();
+    bench.messages.clear();
     bench.trade(FUTURES, 600_000, 45, true);
     bench.trade(FUTURES, 600_000, 8, false);
     assert_eq!(bench.filled(), []);
@@ -135,7 +135,7 @@ fn own_orders_share_a_trade_by_price_then_age() {
         let terms = limit(FUTURES, Side::Buy, price, 10, TimeInForce::Gtc);
         bench.place(name, terms).unwrap();
     }
-    bench.said.clear();
+    bench.messages.clear();
     bench.trade(FUTURES, 600_001, 25, true);
     let shares: Vec<_> = bench
         .updates()
@@ -151,7 +151,7 @@ fn an_opposite_touch_fills_up_to_what_it_displays() {
     let mut bench = bench();
     let terms = limit(FUTURES, Side::Buy, 599_990, 10, TimeInForce::Gtc);
     bench.place("a", terms).unwrap();
-    bench.said.clear();
+    bench.messages.clear();
     bench.top(FUTURES, (599_960, 5), (599_980, 4));
     assert_eq!(bench.filled(), [(599_990, 4, true)]);
     bench.top(FUTURES, (599_950, 5), (599_980, 4));
@@ -166,7 +166,7 @@ fn a_hidden_order_is_behind_later_orders() {
     let terms = limit(FUTURES, Side::Buy, 600_000, 10, TimeInForce::Hidden);
     bench.place("a", terms).unwrap();
     bench.top(FUTURES, (600_000, 80), (600_010, 40));
-    bench.said.clear();
+    bench.messages.clear();
     bench.trade(FUTURES, 600_000, 60, true);
     assert_eq!(bench.filled(), []);
     bench.trade(FUTURES, 600_000, 25, true);
@@ -295,14 +295,14 @@ fn a_batch_answers_every_order_before_the_first_event() {
     let good = limit(FUTURES, Side::Buy, 599_000, 10, TimeInForce::Gtc);
     let mut bad = good;
     bad.price = None;
-    bench.said.clear();
+    bench.messages.clear();
     bench.request(&Request::PlaceBatch(vec![
         order("a", good),
         order("b", bad),
         order("c", good),
     ]));
     let replies = bench
-        .said
+        .messages
         .iter()
         .take_while(|m| matches!(m, VenueMessage::Reply(_)));
     assert_eq!(replies.count(), 3);
@@ -329,9 +329,9 @@ fn differences_move_the_queue_and_cross_resting_orders() {
     bench.depth(FUTURES, 2, false, &shown(12), &[]);
     bench.depth(FUTURES, 3, false, &shown(90), &[]);
     assert_eq!(ahead(&bench), Some((599_990, Some(12))));
-    bench.said.clear();
-    let gone = [level(600_000, 0), level(599_990, 0)];
-    bench.depth(FUTURES, 4, false, &gone, &[level(599_985, 4)]);
+    bench.messages.clear();
+    let removed = [level(600_000, 0), level(599_990, 0)];
+    bench.depth(FUTURES, 4, false, &removed, &[level(599_985, 4)]);
     assert_eq!(bench.filled(), [(599_990, 4, true)]);
 }
 
@@ -342,7 +342,7 @@ fn behind_the_top_the_queue_position_is_known_when_it_comes() {
     bench.place("a", terms).unwrap();
     let ahead = |bench: &Bench| bench.venue.queue_ahead(FUTURES, Side::Sell);
     assert_eq!(ahead(&bench), Some((600_020, None)));
-    bench.said.clear();
+    bench.messages.clear();
     bench.trade(FUTURES, 600_020, 1_000, false);
     assert_eq!(bench.filled(), []);
     bench.top(FUTURES, (600_000, 50), (600_020, 70));
@@ -356,7 +356,7 @@ fn a_trade_through_the_price_clears_the_queue_ahead() {
     let mut bench = bench();
     let terms = limit(FUTURES, Side::Buy, 600_000, 10, TimeInForce::Gtc);
     bench.place("a", terms).unwrap();
-    bench.said.clear();
+    bench.messages.clear();
     bench.trade(FUTURES, 599_999, 4, true);
     bench.trade(FUTURES, 600_000, 6, true);
     assert_eq!(bench.filled(), [(600_000, 4, true), (600_000, 6, true)]);

@@ -19,9 +19,9 @@ fn bench() -> Bench {
 }
 
 fn read(bench: &mut Bench, subject: Subject) -> Outcome<Truth> {
-    bench.said.clear();
+    bench.messages.clear();
     bench.request(&Request::Read(subject));
-    match bench.said.as_slice() {
+    match bench.messages.as_slice() {
         [
             VenueMessage::Reply(Reply::Read {
                 subject: about,
@@ -155,10 +155,10 @@ fn trades_start_at_the_requested_id_and_come_in_pages() {
 fn the_assets_mode_is_reported() {
     let mut bench = bench();
     bench.venue.set_multi_assets(bench.now, true).unwrap();
-    let told = std::iter::from_fn(|| bench.venue.poll());
-    let told: Vec<_> = told.collect();
+    let events = std::iter::from_fn(|| bench.venue.poll());
+    let events: Vec<_> = events.collect();
     assert_eq!(
-        told,
+        events,
         [VenueMessage::User(UserEvent::AssetMode {
             multi_assets: true
         })]

@@ -86,12 +86,12 @@ fn callback_rates_are_limited_more_in_a_batch() {
         assert_eq!(bench.place(name, terms).is_ok(), expected, "{ppm}");
     }
     terms.callback_ppm = Some(40_001);
-    bench.said.clear();
+    bench.messages.clear();
     bench.request(&Request::PlaceBatch(vec![NewOrder {
         client_order_id: id("d"),
         terms,
     }]));
-    assert_eq!(bench.said.len(), 1, "a rejected order gives no event");
+    assert_eq!(bench.messages.len(), 1, "a rejected order gives no event");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn percent_filters_limit_buys_above_and_sells_below() {
 /// -4183 and -4184 (docs/interface/errors.md#40xx) contain STOP where -4016 and -4024 contain the
 /// mark price. The mark price is 60,000.0. Stop and limit prices are tenths of the quote asset.
 #[test]
-fn a_stop_limit_price_has_a_band_around_mark_and_one_around_its_stop() {
+fn stop_limit_prices_have_bands_around_mark_and_stop() {
     use OrderType::{Stop, TakeProfit};
     let percent = |r: &mut Instrument| {
         r.filters.percent_price = Some(PercentPrice {
@@ -363,12 +363,12 @@ fn more_than_ten_cancels_at_once_are_refused() {
         instrument: FUTURES,
         client_order_ids: (0..11).map(|n| id(&n.to_string())).collect(),
     });
-    assert_eq!(bench.said.len(), 11);
+    assert_eq!(bench.messages.len(), 11);
     assert!(
         bench
-            .said
+            .messages
             .iter()
             .all(|m| format!("{m:?}").contains("-4032"))
     );
-    assert!(matches!(bench.said[0], VenueMessage::Reply(_)));
+    assert!(matches!(bench.messages[0], VenueMessage::Reply(_)));
 }

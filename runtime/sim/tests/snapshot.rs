@@ -61,7 +61,7 @@ fn an_account_continues_with_other_instrument_and_asset_ids() {
     assert_eq!(bench.query(now, "rests").unwrap().status, OrderStatus::New);
     assert_eq!(bench.query(now, "taken").unwrap().executed_qty.0, 5);
     // An order in the book can still fill.
-    bench.said.clear();
+    bench.messages.clear();
     bench.trade(now, 980, 100, true);
     assert_eq!(bench.filled(), [(990, 3, true)]);
 }
@@ -93,8 +93,8 @@ fn a_scale_that_changed_is_refused() {
     let mut rules = vec![instrument(Surface::Futures), instrument(Surface::Spot)];
     rules[0].qty_scale += 1;
     let refused = through_bytes(&holding()).succeed(config(), rules, &[USDT, BTC]);
-    let words = refused.err().unwrap().to_string();
-    assert!(words.starts_with("futures:BTCUSDT: qty_scale"), "{words}");
+    let text = refused.err().unwrap().to_string();
+    assert!(text.starts_with("futures:BTCUSDT: qty_scale"), "{text}");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn nothing_fills_without_market_data() {
     let crossing = limit(FUTURES, Side::Buy, 1_001, 1, TimeInForce::Gtc);
     bench.place("waits", crossing).unwrap();
     assert_eq!(bench.filled(), []);
-    bench.said.clear();
+    bench.messages.clear();
     // The next received quote shows the market again.
     bench.top(FUTURES, (996, 10), (997, 10));
     assert_eq!(bench.filled(), [(1_001, 1, true)]);

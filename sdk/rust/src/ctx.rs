@@ -476,14 +476,14 @@ mod tests {
     /// receives.
     struct Buyer {
         instrument: Instrument,
-        told: Vec<String>,
+        events: Vec<String>,
     }
 
     impl Strategy for Buyer {
         fn new(_: Params, instruments: &[Instrument]) -> Result<Self, String> {
             let instrument = instruments[0].clone();
-            let told = Vec::new();
-            Ok(Self { instrument, told })
+            let events = Vec::new();
+            Ok(Self { instrument, events })
         }
 
         fn on_trade(&mut self, ctx: &Ctx, trade: &Trade) {
@@ -495,15 +495,15 @@ mod tests {
             let present = ctx.instrument(rules.instrument).unwrap();
             let (tick, trading) = (present.tick, ctx.is_trading(rules.instrument));
             assert_eq!(trading, rules.trading);
-            self.told.push(format!("tick {tick}, trading {trading}"));
+            self.events.push(format!("tick {tick}, trading {trading}"));
         }
 
         fn on_forced_close(&mut self, _: &Ctx, close: &ForcedClose) {
-            self.told.push(format!("{close:?}"));
+            self.events.push(format!("{close:?}"));
         }
 
         fn on_position(&mut self, _: &Ctx, position: &PositionUpdate) {
-            self.told.push(format!("holds {}", position.qty.0));
+            self.events.push(format!("holds {}", position.qty.0));
         }
     }
 
@@ -529,8 +529,8 @@ mod tests {
         (rules.tick, rules.min_price, rules.step, rules.min_qty) = (5, 0, 10, 0);
         h.rules(&rules, true);
         assert_eq!(bought(&mut h), (650_005, 20));
-        let told = ["tick 1, trading false", "tick 5, trading true"];
-        assert_eq!(h.strategy.told, told);
+        let events = ["tick 1, trading false", "tick 5, trading true"];
+        assert_eq!(h.strategy.events, events);
         // The strategy's own copy keeps the old rules.
         assert_eq!(h.strategy.instrument.tick, 1);
     }
@@ -540,8 +540,8 @@ mod tests {
         let mut h = buyer();
         h.set_position("0.010", "65000.0");
         h.liquidate("60000.0", "0.004");
-        let [_, close, position] = h.strategy.told.as_slice() else {
-            panic!("{:?}", h.strategy.told);
+        let [_, close, position] = h.strategy.events.as_slice() else {
+            panic!("{:?}", h.strategy.events);
         };
         assert_eq!(position, "holds 6");
         for part in [

@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_are_never_worse_than_asked() {
+    fn rounded_prices_are_never_worse_than_requested() {
         let mut i = instrument("futures:BTCUSDT", "0.1", "0.001");
         (i.tick, i.step, i.min_price, i.min_qty) = (5, 10, 0, 0);
         let buy = Order::limit(&i, Side::Buy, Price(104), Qty(19));

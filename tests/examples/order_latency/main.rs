@@ -74,9 +74,9 @@ streams = ["trade"]
 "#;
 
 /// The words of the command line.
-struct Words(Vec<String>);
+struct Arguments(Vec<String>);
 
-impl Words {
+impl Arguments {
     fn after(&self, word: &str) -> Option<&str> {
         let place = self.0.iter().position(|known| known == word)?;
         self.0.get(place + 1).map(String::as_str)
@@ -88,10 +88,14 @@ impl Words {
 }
 
 fn main() {
-    let words = Words(std::env::args().collect());
-    let orders: usize = words.after("--orders").unwrap_or("5000").parse().unwrap();
-    let rate = words.after("--rate").unwrap_or("2800");
-    let memory = words.has("--memory");
+    let arguments = Arguments(std::env::args().collect());
+    let orders: usize = arguments
+        .after("--orders")
+        .unwrap_or("5000")
+        .parse()
+        .unwrap();
+    let rate = arguments.after("--rate").unwrap_or("2800");
+    let memory = arguments.has("--memory");
     let folder = if memory {
         tempfile::tempdir_in("/dev/shm").unwrap()
     } else {
@@ -119,7 +123,7 @@ fn main() {
         .config(&config)
         .set(&format!("venue.futures.rest=http://{}", relay.address))
         .set(&format!("venue.futures.ws=ws://{}", relay.address))
-        .set(&format!("run.busy_poll={}", words.has("--busy-poll")))
+        .set(&format!("run.busy_poll={}", arguments.has("--busy-poll")))
         .env("WINDVANE_LOG", "warn")
         .start();
     instance.ready();
@@ -129,10 +133,10 @@ fn main() {
     let begin = Instant::now();
     // The first orders meet cold caches and new connections, so they are not counted.
     let warm = 100;
-    while relay.taken() < orders + warm {
+    while relay.received() < orders + warm {
         std::thread::sleep(Duration::from_millis(200));
         assert!(instance.ended().is_none(), "the run ended");
-        let shown = (relay.taken(), begin.elapsed().as_secs());
+        let shown = (relay.received(), begin.elapsed().as_secs());
         assert!(
             shown.0 > 0 || shown.1 < 60,
             "the run sent no order within a minute"
@@ -154,7 +158,7 @@ fn main() {
     );
     println!("  order, from outside   {}", figures(&took));
     println!("  bare write and sync   {}", figures(&bare));
-    if let Some(file) = words.after("--csv") {
+    if let Some(file) = arguments.after("--csv") {
         let mut text = String::from("at_ms,took_us\n");
         for one in measured {
             let at = one.at.duration_since(begin).as_millis();

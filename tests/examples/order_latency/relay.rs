@@ -62,7 +62,7 @@ impl Relay {
     }
 
     /// Number of measured orders.
-    pub fn taken(&self) -> usize {
+    pub fn received(&self) -> usize {
         self.seen.lock().unwrap().measured.len()
     }
 

@@ -64,9 +64,9 @@ impl Plan {
             kills: false,
             data: None,
         };
-        let mut words = std::env::args().skip(1);
-        while let Some(word) = words.next() {
-            let mut value = || words.next().expect("the option needs a value");
+        let mut arguments = std::env::args().skip(1);
+        while let Some(word) = arguments.next() {
+            let mut value = || arguments.next().expect("the option needs a value");
             match word.as_str() {
                 "--minutes" => plan.minutes = value().parse().expect("minutes"),
                 "--seed" => plan.seed = value().parse().expect("a seed"),

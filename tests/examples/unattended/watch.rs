@@ -89,9 +89,9 @@ impl Watch {
     }
 
     /// The sum of all counters whose name has this prefix and contains these words.
-    pub fn count(&self, name: &str, words: &str) -> f64 {
+    pub fn count(&self, name: &str, arguments: &str) -> f64 {
         let all = self.ended.iter().chain(&self.current);
-        let named = all.filter(|(key, _)| key.starts_with(name) && key.contains(words));
+        let named = all.filter(|(key, _)| key.starts_with(name) && key.contains(arguments));
         named.map(|(_, value)| value).sum()
     }
 

@@ -11,17 +11,17 @@ use std::collections::VecDeque;
 use windvane_client_core::bans::WrittenBan;
 use windvane_model::latches::Latches;
 use windvane_model::record::{Block, Chain};
-use windvane_session::recovery::Remembered;
+use windvane_session::recovery::JournalContent;
 
 use crate::random::Random;
 
 /// The journal's verdict if it ends before its mark.
 pub const ROLLED_BACK: &str = "rolled back";
 
-/// A segment: its head and its durable blocks.
+/// A segment: its checkpoint and its durable blocks.
 #[derive(Clone, Debug)]
 struct Segment {
-    head: Vec<u8>,
+    checkpoint: Vec<u8>,
     base: Chain,
     blocks: Vec<Block>,
     /// Number of blocks whose market parts are durable too.
@@ -32,9 +32,9 @@ struct Segment {
 const UNSYNCED_BLOCKS: usize = 20;
 
 impl Segment {
-    const fn new(head: Vec<u8>, base: Chain) -> Self {
+    const fn new(checkpoint: Vec<u8>, base: Chain) -> Self {
         Self {
-            head,
+            checkpoint,
             base,
             blocks: Vec::new(),
             synced: 0,
@@ -72,7 +72,7 @@ impl Segment {
 #[derive(Clone, Debug)]
 enum Pending {
     Block(Block),
-    Head(Vec<u8>, Chain),
+    Checkpoint(Vec<u8>, Chain),
 }
 
 /// Data that became durable.
@@ -81,7 +81,7 @@ pub enum Written {
     /// A block.
     Block(Block),
     /// A new segment, which holds everything up to this point.
-    Head(Chain),
+    Checkpoint(Chain),
 }
 
 /// The effect of a kill on durable data.
@@ -140,32 +140,33 @@ impl Disk {
         }
     }
 
-    /// Whether a head at this position follows the data in flight, or replaces what was lost.
+    /// Whether a checkpoint at this position follows the data in flight, or replaces what was lost.
     pub fn goes_on_at(&self, base: Chain) -> bool {
         let last = self.pending.back();
         let at = match last {
             Some(Pending::Block(block)) => end_of(block),
-            Some(Pending::Head(_, at)) => *at,
+            Some(Pending::Checkpoint(_, at)) => *at,
             None => self.mark,
         };
         self.failed || at == base
     }
 
-    /// Begins a new segment; its head replaces everything that was lost before.
-    pub fn roll(&mut self, head: Vec<u8>, base: Chain) {
+    /// Begins a new segment; its checkpoint replaces everything that was lost before.
+    pub fn roll(&mut self, checkpoint: Vec<u8>, base: Chain) {
         if self.failed {
             self.pending.clear();
         }
         self.failed = false;
-        self.pending.push_back(Pending::Head(head, base));
+        self.pending
+            .push_back(Pending::Checkpoint(checkpoint, base));
     }
 
     /// Writes the first segment of a start. It is durable at once, because the start waits for it.
-    pub fn begin(&mut self, head: Vec<u8>, base: Chain) {
+    pub fn begin(&mut self, checkpoint: Vec<u8>, base: Chain) {
         self.pending.clear();
         self.failed = false;
         self.mark = base;
-        self.last = Some(Segment::new(head, base));
+        self.last = Some(Segment::new(checkpoint, base));
     }
 
     /// Whether data is in flight.
@@ -195,10 +196,10 @@ impl Disk {
                 }
                 Some(Written::Block(block))
             }
-            Pending::Head(head, base) => {
+            Pending::Checkpoint(checkpoint, base) => {
                 self.mark = base;
-                self.last = Some(Segment::new(head, base));
-                Some(Written::Head(base))
+                self.last = Some(Segment::new(checkpoint, base));
+                Some(Written::Checkpoint(base))
             }
         }
     }
@@ -252,14 +253,14 @@ impl Disk {
     }
 
     /// The data that a start gets.
-    pub fn recover(&self) -> Remembered<Vec<Block>> {
+    pub fn recover(&self) -> JournalContent<Vec<Block>> {
         let found = self.found();
         let behind = found.last_record < self.mark.last_record;
         let segment = self.last.as_ref();
-        Remembered {
+        JournalContent {
             is_authority: !behind,
-            head: segment
-                .map(|segment| segment.head.clone())
+            checkpoint: segment
+                .map(|segment| segment.checkpoint.clone())
                 .unwrap_or_default(),
             blocks: segment
                 .map(|segment| segment.blocks.clone())

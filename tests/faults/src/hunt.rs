@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use windvane_model::planted::{Planted, plant};
 
+use crate::fault_plan::Kind;
 use crate::life::{self, Options};
 use crate::log::Broken;
-use crate::mix::Kind;
 use crate::modules::Modules;
-use crate::world::latch_file::AGAIN;
+use crate::world::kill_switch_file::AGAIN;
 use crate::world::watchdog::WATCHES;
 use crate::world::{BOOKS as SAME_BOOKS, CHAIN, CLOSES, CONVERGES, ROOM, TIMERS};
 
@@ -303,11 +303,11 @@ fn lead(seed: u64, modules: &Modules, options: &Options) -> Result<Option<Broken
 mod tests {
     use super::*;
     use crate::check;
-    use crate::mix::{Choice, Mix};
+    use crate::fault_plan::{Choice, FaultPlan};
 
     #[test]
     fn every_rule_about_a_bug_exists() {
-        let terms = Mix::draw(1, &Choice::default(), 0).terms;
+        let terms = FaultPlan::draw(1, &Choice::default(), 0).terms;
         let all = check::all(&terms);
         let known = |rule: &str| {
             rule == CONVERGES

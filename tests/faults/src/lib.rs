@@ -8,25 +8,25 @@
 //! Checkers read only the [`witness`].
 //!
 //! ```text
-//! mix      what a seed draws before its life begins
-//! world    the queue of future events; links, incidents, the end of a life
-//! venue    the simulated venue's own state machine
-//! process  one process of the runtime: start, requests, streams, engine; a kill drops it
-//! disk     the journal, in memory
+//! fault_plan   what a seed draws before its life begins
+//! world        the queue of future events; links, incidents, the end of a life
+//! venue        the simulated venue's own state machine
+//! process      one process of the runtime: start, requests, streams, engine; a kill drops it
+//! disk         the journal, in memory
 //! open_points  the venue's behaviour where the documents leave something open
-//! log      carries the witness entries to the checkers
-//! tally    counts what happened and what failed
+//! log          carries the witness entries to the checkers
+//! tally        counts what happened and what failed
 //! ```
 
 #![forbid(unsafe_code)]
 
 pub mod check;
 pub mod disk;
+pub mod fault_plan;
 #[cfg(feature = "planted")]
 pub mod hunt;
 pub mod life;
 pub mod log;
-pub mod mix;
 pub mod modules;
 pub mod open_points;
 pub mod process;

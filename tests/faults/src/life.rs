@@ -1,4 +1,4 @@
-//! Runs one seed, from its mix to its result.
+//! Runs one seed, from its fault plan to its result.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use windvane_client_core::Api;
 use windvane_client_core::gateway::Identity;
 use windvane_config::assembly;
 use windvane_config::{Config, Overrides};
-use windvane_live::start;
+use windvane_live::startup_steps;
 use windvane_protocol::Brand;
 use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
 use windvane_session::BLOCKS_UNDER_WAY;
 use windvane_sim_server::AccountKeys;
 
+use crate::fault_plan::{Choice, FaultPlan};
 use crate::log::Broken;
-use crate::mix::{Choice, Mix};
 use crate::modules::Modules;
 use crate::process::{Setup, SignerTerms};
 use crate::tally::Tally;
@@ -67,21 +67,21 @@ pub fn lead(
     modules: &Modules,
     options: &Options,
 ) -> std::result::Result<Result, String> {
-    let mix = Mix::draw(seed, &options.choice, options.faults_ms);
-    let config = Config::parse(&mix.config, "mix", &Overrides::default());
-    let config = config.map_err(|error| format!("{error}\n{}", mix.config))?;
-    let venue = Venue::new(seed, &mix, BORN_NS)?;
+    let fault_plan = FaultPlan::draw(seed, &options.choice, options.faults_ms);
+    let config = Config::parse(&fault_plan.config, "mix", &Overrides::default());
+    let config = config.map_err(|error| format!("{error}\n{}", fault_plan.config))?;
+    let venue = Venue::new(seed, &fault_plan, BORN_NS)?;
     let keys = venue.keys.first().ok_or("the venue has no account")?;
     let names = assembly::instrument_names(&config);
-    let strategies = mix.terms.strategies.iter();
+    let strategies = fault_plan.terms.strategies.iter();
     let setup = Setup {
-        surfaces: start::surfaces(&names),
-        identity: identity(keys, &mix.terms)?,
+        surfaces: startup_steps::surfaces(&names),
+        identity: identity(keys, &fault_plan.terms)?,
         strategies: strategies
             .map(|s| (s.id.clone(), s.module.clone()))
             .collect(),
         builds: vec![0; config.strategies.len()],
-        disk_room: match mix.faults.disk_room {
+        disk_room: match fault_plan.faults.disk_room {
             0 => BLOCKS_UNDER_WAY,
             room => room,
         },
@@ -91,7 +91,7 @@ pub fn lead(
         names,
         seed,
     };
-    let mut world = World::new(Arc::new(setup), mix, venue, options);
+    let mut world = World::new(Arc::new(setup), fault_plan, venue, options);
     world.live();
     let wanted = world.log.broken.is_some() || options.keep_all;
     Ok(Result {

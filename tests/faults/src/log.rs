@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::check::{self, Check};
 use crate::tally::Tally;
-use crate::witness::{Entry, Rest, Seen, Terms};
+use crate::witness::{Entry, Rest, Terms, WitnessEvent};
 
 /// Number of entries that a report shows.
 const CONTEXT: usize = 60;
@@ -63,7 +63,7 @@ impl Log {
     }
 
     /// Adds an entry.
-    pub fn see(&mut self, at_ns: i64, seen: Seen) {
+    pub fn see(&mut self, at_ns: i64, seen: WitnessEvent) {
         let entry = Entry {
             number: self.next,
             at_ns,

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use clap::Parser;
+use faults::fault_plan::{Choice, Kind};
 use faults::life::{self, Options, Result as Life};
-use faults::mix::{Choice, Kind};
 use faults::modules::Modules;
 use faults::open_points::Points;
 use faults::tally::Tally;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::witness::Seen;
+use crate::witness::WitnessEvent;
 
 /// Kills that tore the block that was being written.
 pub const TORN: &str = "torn";
@@ -33,7 +33,7 @@ pub struct Tally {
     pub fills: u64,
     /// Intents that the runtime rejected because of a rule or a limit.
     pub refused: u64,
-    /// Faults by their kind (`src/mix.rs` names the kinds). Kills that damaged the journal are also
+    /// Faults by their kind (`src/fault_plan.rs` names the kinds). Kills that damaged the journal are also
     /// counted by their damage.
     pub faults: BTreeMap<&'static str, u64>,
     /// Lives in which the venue had a value other than the default, by point and value.
@@ -42,11 +42,13 @@ pub struct Tally {
 
 impl Tally {
     /// Counts a witness entry.
-    pub fn see(&mut self, seen: &Seen) {
+    pub fn see(&mut self, seen: &WitnessEvent) {
         match seen {
-            Seen::Sent(request) if request.route.ends_with(".new_order") => self.orders += 1,
-            Seen::Executed { .. } => self.fills += 1,
-            Seen::Refused { .. } => self.refused += 1,
+            WitnessEvent::Sent(request) if request.route.ends_with(".new_order") => {
+                self.orders += 1
+            }
+            WitnessEvent::Executed { .. } => self.fills += 1,
+            WitnessEvent::Refused { .. } => self.refused += 1,
             _ => {}
         }
     }

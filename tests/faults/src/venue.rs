@@ -11,10 +11,10 @@ use windvane_model::Time;
 use windvane_protocol::route::Surface;
 use windvane_protocol::sign::Prepared;
 use windvane_sim_server::{
-    AccountKeys, Asked, Frame, Machine, Port, Response, Settings, Source, StreamId,
+    AccountKeys, Frame, HttpRequest, Machine, Port, Response, Settings, Source, StreamId,
 };
 
-use crate::mix::Mix;
+use crate::fault_plan::FaultPlan;
 use crate::witness::Answer;
 
 /// The address of the runtime; others use other addresses.
@@ -27,7 +27,7 @@ const OTHER_IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 9, 9, 9));
 pub type LinkName = u64;
 
 /// A frame of a stream.
-pub enum Said {
+pub enum StreamOutput {
     /// A text.
     Text(String),
     /// A ping.
@@ -51,17 +51,17 @@ impl Venue {
     ///
     /// # Errors
     /// The error of the simulated venue.
-    pub fn new(seed: u64, mix: &Mix, now_ns: i64) -> Result<Self, String> {
+    pub fn new(seed: u64, fault_plan: &FaultPlan, now_ns: i64) -> Result<Self, String> {
         let mut settings = Settings {
             seed,
             source: Source::Seeded {
-                per_second: mix.per_second,
+                per_second: fault_plan.per_second,
             },
-            choices: mix.choices.clone(),
+            choices: fault_plan.choices.clone(),
             ..Settings::default()
         };
-        if mix.faults.ends_s > 0 {
-            let life = Duration::from_secs(mix.faults.ends_s.into());
+        if fault_plan.faults.ends_s > 0 {
+            let life = Duration::from_secs(fault_plan.faults.ends_s.into());
             (settings.spot_streams.life, settings.futures_streams.life) = (life, life);
         }
         let made = Machine::new(settings, Time(now_ns));
@@ -90,7 +90,7 @@ impl Venue {
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
         let method = prepared.method.to_string();
-        let asked = Asked {
+        let request = HttpRequest {
             port: port(surface),
             ip: IP,
             method: &method,
@@ -99,8 +99,8 @@ impl Venue {
             headers: &headers,
             body: prepared.body.as_deref().unwrap_or_default().as_bytes(),
         };
-        let answered = self.machine.request(&asked, Time(now_ns));
-        (answered.own.map(answer), answered.sent.map(answer))
+        let result = self.machine.request(&request, Time(now_ns));
+        (result.own.map(answer), result.sent.map(answer))
     }
 
     /// A handshake arrives.
@@ -123,9 +123,9 @@ impl Venue {
     }
 
     /// A message of the client arrives.
-    pub fn say(&mut self, link: LinkName, text: &str, now_ns: i64) {
+    pub fn send_text(&mut self, link: LinkName, text: &str, now_ns: i64) {
         if let Some(stream) = self.streams.get(&link) {
-            self.machine.say(*stream, text, Time(now_ns));
+            self.machine.send_text(*stream, text, Time(now_ns));
         }
     }
 
@@ -137,27 +137,27 @@ impl Venue {
     }
 
     /// All frames that the streams have sent since the last call.
-    pub fn said(&mut self) -> Vec<(LinkName, Said)> {
-        let mut said = Vec::new();
-        let mut gone = Vec::new();
+    pub fn poll_streams(&mut self) -> Vec<(LinkName, StreamOutput)> {
+        let mut poll_streams = Vec::new();
+        let mut ended = Vec::new();
         for (link, stream) in &self.streams {
             while let Some(frame) = self.machine.poll(*stream) {
-                let word = match frame {
-                    Frame::Text(text) => Said::Text(text),
-                    Frame::Ping => Said::Ping,
-                    Frame::Closed => Said::Closed,
-                    Frame::Cut => Said::Cut,
+                let output = match frame {
+                    Frame::Text(text) => StreamOutput::Text(text),
+                    Frame::Ping => StreamOutput::Ping,
+                    Frame::Closed => StreamOutput::Closed,
+                    Frame::Cut => StreamOutput::Cut,
                 };
-                if matches!(word, Said::Closed | Said::Cut) {
-                    gone.push(*link);
+                if matches!(output, StreamOutput::Closed | StreamOutput::Cut) {
+                    ended.push(*link);
                 }
-                said.push((*link, word));
+                poll_streams.push((*link, output));
             }
         }
-        for link in gone {
+        for link in ended {
             self.streams.remove(&link);
         }
-        said
+        poll_streams
     }
 
     /// Executions of own orders since the last call: client order id and executed quantity so far.
@@ -175,7 +175,7 @@ impl Venue {
         levels: usize,
         now_ns: i64,
     ) -> Option<[Vec<(Decimal, Decimal)>; 2]> {
-        let asked = Asked {
+        let request = HttpRequest {
             port: Port::Futures,
             ip: OTHER_IP,
             method: "GET",
@@ -184,8 +184,8 @@ impl Venue {
             headers: &[],
             body: &[],
         };
-        let answered = self.machine.request(&asked, Time(now_ns));
-        let book = answer(answered.own?).json()?;
+        let result = self.machine.request(&request, Time(now_ns));
+        let book = answer(result.own?).json()?;
         let side = |name: &str| {
             let rows = book[name].as_array()?.iter();
             let number = |value: &Value| value.as_str()?.parse::<Decimal>().ok();

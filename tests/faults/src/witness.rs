@@ -137,7 +137,7 @@ pub struct Entry {
     /// Its true time, nanoseconds since 1970.
     pub at_ns: i64,
     /// What was seen.
-    pub seen: Seen,
+    pub seen: WitnessEvent,
 }
 
 /// An order as its strategy intended it.
@@ -163,7 +163,7 @@ pub type RequestId = u64;
 
 /// The kinds of entries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Seen {
+pub enum WitnessEvent {
     /// The runtime handed a request to its socket.
     Sent(Request),
     /// The request arrived at the venue, which is about to execute or refuse it.
@@ -185,7 +185,7 @@ pub enum Seen {
         answer: Answer,
     },
     /// The response that the runtime received; a fault may have changed it.
-    Heard {
+    AnswerReceived {
         /// The request that it answers.
         request: RequestId,
         /// `None`: no response will come, because the connection was cut or the request timed out.
@@ -415,7 +415,7 @@ pub enum Seen {
         qty: String,
     },
     /// The process changed.
-    Process(ProcessSeen),
+    Process(ProcessEvent),
     /// The state of the run changed.
     State {
         /// The old state: `booting`, `syncing`, `ready`, `degraded`, `paused` or `halted`.
@@ -477,11 +477,11 @@ pub enum Seen {
         until_ns: i64,
     },
     /// The runtime sends a sign of health to the watchdog process of spot orders.
-    Beat,
+    Heartbeat,
     /// The runtime found a contradiction in its own books and wrote a report.
     InvariantBroken {
         /// The text of the contradiction.
-        words: String,
+        text: String,
         /// Size of the report in bytes.
         report: usize,
     },
@@ -516,7 +516,7 @@ pub enum Seen {
     Fault(String),
 }
 
-impl Seen {
+impl WitnessEvent {
     /// The reverse of a close by others.
     #[must_use]
     pub fn undone(self) -> Self {
@@ -594,7 +594,7 @@ impl Answer {
 
 /// Changes of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ProcessSeen {
+pub enum ProcessEvent {
     /// It began to start.
     Started {
         /// The life of the process: 1, 2, ...

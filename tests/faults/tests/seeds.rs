@@ -1,8 +1,8 @@
 //! A small run of the simulator: fifty seeds of some simulated minutes with every kind of fault,
 //! some of them twice. The full proof is a documented command (`tests/faults/README.md`).
 
+use faults::fault_plan::Kind;
 use faults::life::{Options, lead};
-use faults::mix::Kind;
 use faults::modules::Modules;
 use faults::tally::{ROLLED_BACK, TORN, Tally};
 

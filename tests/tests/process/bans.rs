@@ -33,11 +33,11 @@ fn a_ban_is_honoured_after_a_restart() {
     let venue_file = venue.file().display().to_string();
     let check = ["check", "--config", "configs/live-sim.toml", "--set", &data];
     let check = binary::run(check.into_iter().chain(["--venue", &venue_file]));
-    let said = String::from_utf8_lossy(&check.stdout).into_owned();
-    assert_eq!(check.status.code(), Some(1), "{said}");
+    let printed = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert_eq!(check.status.code(), Some(1), "{printed}");
     assert!(
-        said.contains("accepts no requests from this address"),
-        "{said}"
+        printed.contains("accepts no requests from this address"),
+        "{printed}"
     );
 
     let mut instance = launch.start();

@@ -66,9 +66,9 @@ fn no_exposure_until_it_writes_again(
 /// reports; nothing else may be missing.
 fn verifies(data: &Path) {
     let replay = binary::run(["replay".as_ref(), data.as_os_str(), "--verify".as_ref()]);
-    let said = String::from_utf8_lossy(&replay.stderr);
+    let printed = String::from_utf8_lossy(&replay.stderr);
     let lost =
-        said.contains("are missing before it") && said.contains("existing records are equal");
+        printed.contains("are missing before it") && printed.contains("existing records are equal");
     assert!(replay.status.success() || lost, "{replay:?}");
 }
 
@@ -163,9 +163,9 @@ fn a_hanging_disk_blocks_new_orders_but_not_cancels() {
     std::fs::write(&gate, "").unwrap();
     no_exposure_until_it_writes_again(&mut instance, &admin, &venue, || {
         let halted = verb_in(&data, "halt");
-        let said = String::from_utf8_lossy(&halted.stderr).into_owned();
-        assert_eq!(halted.status.code(), Some(1), "{said}");
-        assert!(said.contains("may be lost at a restart"), "{said}");
+        let printed = String::from_utf8_lossy(&halted.stderr).into_owned();
+        assert_eq!(halted.status.code(), Some(1), "{printed}");
+        assert!(printed.contains("may be lost at a restart"), "{printed}");
         let answer: Value = serde_json::from_slice(&halted.stdout).unwrap();
         assert_eq!(answer["state"], "halted");
         std::fs::remove_file(&gate).unwrap();
@@ -189,9 +189,9 @@ fn a_read_only_folder_is_refused_with_the_reason() {
     let mount = format!("mount --bind '{place}' '{place}' && mount -o remount,bind,ro '{place}'");
     let script = format!("exec unshare -rm sh -c \"{mount} && exec \\\"\\$@\\\"\" sh \"$@\"");
     let refused = support::launch(&venue).after(&script).output();
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert_eq!(refused.status.code(), Some(1), "{said}");
-    assert!(said.contains("cannot be used as data_dir"), "{said}");
+    let printed = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("cannot be used as data_dir"), "{printed}");
     assert_eq!(venue.account()["accepted"]["total"], 0);
 }
 
@@ -206,10 +206,10 @@ fn a_second_instance_is_refused_and_the_first_goes_on() {
     let epoch = admin.must_show("/api/status")["epoch"].clone();
 
     let second = launch.output();
-    let said = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert_eq!(second.status.code(), Some(1), "{said}");
+    let printed = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1), "{printed}");
     let first = format!("another instance, pid {}", instance.pid());
-    assert!(said.contains(&first), "{said}");
+    assert!(printed.contains(&first), "{printed}");
 
     let status = admin.must_show("/api/status");
     assert_eq!(

@@ -89,12 +89,12 @@ fn positions_that_on_stop_flatten_could_not_close_are_named() {
     let status = instance.end_within(DEADLINE);
     let log = std::fs::read_to_string(log).unwrap();
     assert_eq!(status.code(), Some(1), "{log}");
-    let said = log.lines().last().unwrap();
-    assert!(said.contains("did not close everything"), "{said}");
+    let printed = log.lines().last().unwrap();
+    assert!(printed.contains("did not close everything"), "{printed}");
     let named = log.matches("did not close a position").count();
     assert_eq!(named, held.len(), "{held:?}\n{log}");
     for one in held {
-        assert!(said.contains(&one), "{one}: {said}");
+        assert!(printed.contains(&one), "{one}: {printed}");
     }
 }
 
@@ -129,7 +129,7 @@ fn a_closed_order_with_missing_fills_is_not_listed_as_open() {
     hide_fills(&venue);
     let admin = instance.admin();
     admin.command("/api/flatten");
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     loop {
         let is_closed = venue.account()["positions"] == json!([]);
         let orders = admin.show("/api/orders");
@@ -142,7 +142,7 @@ fn a_closed_order_with_missing_fills_is_not_listed_as_open() {
         if is_closed && orders == Some(json!([])) {
             return;
         }
-        assert!(begun.elapsed() < support::PATIENCE, "{orders:?}");
+        assert!(started.elapsed() < support::PATIENCE, "{orders:?}");
     }
 }
 
@@ -170,15 +170,15 @@ fn until_held(instance: &mut Instance) -> Vec<String> {
         let shown = admin.show("/api/positions").unwrap();
         let own = shown.as_array().unwrap().iter();
         let own = own.filter(|row| !row["strategy"].is_null());
-        let words: Vec<_> = own
+        let text: Vec<_> = own
             .map(|row| {
                 let word = |field: &str| row[field].as_str().unwrap();
                 let [strategy, qty, name] = ["strategy", "qty", "instrument"].map(word);
                 format!("{strategy} holds {qty} {name}")
             })
             .collect();
-        if !words.is_empty() {
-            return words;
+        if !text.is_empty() {
+            return text;
         }
         admin.command("/api/resume");
     }

@@ -39,7 +39,7 @@ fn holding(instance: &mut Instance, venue: &Venue) {
 }
 
 /// Waits until the run knows the weight that others use, from a response header.
-fn heard_of_others(instance: &mut Instance, weight: f64) {
+fn wait_for_use_by_others(instance: &mut Instance, weight: f64) {
     let admin = instance.admin();
     let used = || {
         let metrics = admin.metrics();
@@ -60,7 +60,7 @@ fn a_stop_flattens_while_others_use_most_of_the_weight() {
     let mut instance = launch(&venue).set("run.on_stop=flatten").start();
     holding(&mut instance, &venue);
     others(&venue, 1_400);
-    heard_of_others(&mut instance, 1_400.0);
+    wait_for_use_by_others(&mut instance, 1_400.0);
     instance.signal("TERM");
     let status = instance.end_within(Duration::from_secs(15));
     let account = venue.account();
@@ -82,7 +82,7 @@ fn a_halt_cancels_all_orders_while_others_use_the_weight() {
     let many = |orders: &Value| orders.as_array().is_some_and(|rows| rows.len() > 150);
     instance.until_shown(&admin, "/api/orders", PATIENCE, &many);
     others(&venue, 1_400);
-    heard_of_others(&mut instance, 1_400.0);
+    wait_for_use_by_others(&mut instance, 1_400.0);
     let halted = Instant::now();
     admin.command("/api/halt");
     instance.until_shown(&admin, "/api/orders", REST, &|orders| *orders == json!([]));
@@ -119,7 +119,7 @@ fn a_429_pauses_requests_and_status_lists_open_closes() {
     venue.control("/faults", &ban);
     let admin = instance.admin();
     admin.command("/api/flatten");
-    let told = |status: &Value| {
+    let reported = |status: &Value| {
         let wait = &status["venue_waits"][0];
         let open = wait["open"].as_array().into_iter().flatten();
         let mut open = open.filter_map(Value::as_str);
@@ -127,7 +127,7 @@ fn a_429_pauses_requests_and_status_lists_open_closes() {
             && wait["left_s"].as_u64() > Some(0)
             && open.any(|one| one.starts_with("close of "))
     };
-    instance.until_shown(&admin, "/api/status", PATIENCE, &told);
+    instance.until_shown(&admin, "/api/status", PATIENCE, &reported);
     let reason = instance.answer("status")["reason"].to_string();
     assert!(reason.contains("accepts no request for"), "{reason}");
     // Requests that were in flight with the first refused one may count, but no later ones.
@@ -171,8 +171,8 @@ fn the_order_limit_allows_cancels_and_closes_are_retried() {
     venue.control("/faults", &limited);
     let admin = instance.admin();
     admin.command("/api/flatten");
-    let told = |status: &Value| status["venue_waits"][0]["what"] == "orders";
-    let (status, _) = instance.until_shown(&admin, "/api/status", PATIENCE, &told);
+    let reported = |status: &Value| status["venue_waits"][0]["what"] == "orders";
+    let (status, _) = instance.until_shown(&admin, "/api/status", PATIENCE, &reported);
     let left_s = status["venue_waits"][0]["left_s"].as_u64().unwrap();
     let orders = venue.account();
     assert_eq!(support::open_orders(&orders), Vec::<&Value>::new());
@@ -209,7 +209,7 @@ fn documented(seed: &str, shared: &str) {
 }
 
 #[test]
-fn an_info_endpoint_that_shares_the_futures_counter_keeps_the_run_ready() {
+fn a_shared_weight_counter_of_info_keeps_the_run_ready() {
     documented("86", "info");
 }
 
@@ -268,7 +268,7 @@ fn restarts_are_quick_while_others_use_most_of_the_weight() {
         instance.until_shown(&admin, "/api/orders", PATIENCE, &many);
         if start == 0 {
             others(&venue, 1_400);
-            heard_of_others(&mut instance, 1_400.0);
+            wait_for_use_by_others(&mut instance, 1_400.0);
         }
         instance.kill();
     }

@@ -360,15 +360,15 @@ fn errors_that_end_a_run_print_no_secret() {
         ),
     ] {
         let output = launch.output();
-        let said = [output.stdout, output.stderr].concat();
-        let text = String::from_utf8_lossy(&said).into_owned();
+        let printed = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&printed).into_owned();
         assert!(
             matches!(output.status.code(), Some(1 | 2)),
             "{what}: {text}"
         );
         assert!(!text.is_empty(), "{what}");
         assert_eq!(
-            canaries.in_bytes(&said),
+            canaries.in_bytes(&printed),
             Vec::<&str>::new(),
             "{what}: {text}"
         );

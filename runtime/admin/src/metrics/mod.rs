@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use crate::beat::Beat;
+use crate::heartbeat::Heartbeat;
 use crate::view::{Published, Scope, State, Strategy};
 
 pub use ::metrics::{Counter, Histogram};
@@ -73,9 +73,9 @@ impl Metrics {
     }
 
     /// The text of `/metrics`, in the format of Prometheus.
-    pub fn text(&self, published: &Published, beat: &Beat) -> String {
+    pub fn text(&self, published: &Published, heartbeat: &Heartbeat) -> String {
         self.within(|| {
-            show_status(published, beat);
+            show_status(published, heartbeat);
             published.strategies.iter().for_each(show_strategy);
         });
         self.handle.render()
@@ -88,7 +88,7 @@ impl std::fmt::Debug for Metrics {
     }
 }
 
-fn show_status(published: &Published, beat: &Beat) {
+fn show_status(published: &Published, heartbeat: &Heartbeat) {
     let status = &published.status;
     for state in State::ALL {
         let is = f64::from(u8::from(state == status.state));
@@ -102,7 +102,7 @@ fn show_status(published: &Published, beat: &Beat) {
     table::UPTIME.of([]).set(status.uptime_ms as f64 / 1e3);
     table::DOUBTS.of([]).set(status.doubts.len() as f64);
     show_trading(published);
-    table::LOOP_AGE.of([]).set(beat.age().as_secs_f64());
+    table::LOOP_AGE.of([]).set(heartbeat.age().as_secs_f64());
     let behind = &status.journal;
     let behind_records = behind.written.saturating_sub(behind.durable);
     table::JOURNAL_BEHIND_RECORDS

@@ -56,7 +56,7 @@ fn names_and_labels_follow_the_prometheus_rules() {
 
 #[test]
 fn states_and_strategies_are_shown_as_published() {
-    let text = Metrics::detached().text(&published(), &Beat::new());
+    let text = Metrics::detached().text(&published(), &Heartbeat::new());
     for line in [
         "windvane_state{state=\"degraded\"} 1",
         "windvane_state{state=\"ready\"} 0",
@@ -84,7 +84,7 @@ fn a_summary_shows_its_median_and_its_99th_percentile() {
         }
     });
     metrics.upkeep();
-    let text = metrics.text(&published(), &Beat::new());
+    let text = metrics.text(&published(), &Heartbeat::new());
     let quantile = |q: &str| -> f64 {
         let start = format!("windvane_order_latency_seconds{{quantile=\"{q}\"}} ");
         let found = text.lines().find_map(|line| line.strip_prefix(&start));
@@ -104,7 +104,7 @@ fn the_process_has_one_recorder_and_lines_write_to_it() {
     let metrics = Metrics::install().unwrap();
     assert_eq!(Metrics::install().unwrap_err(), AlreadyInstalled);
     table::BANS.of(["spot"]).increment(1);
-    let text = metrics.text(&published(), &Beat::new());
+    let text = metrics.text(&published(), &Heartbeat::new());
     assert!(text.contains("windvane_bans_total{surface=\"spot\"} 1"));
 }
 
@@ -115,7 +115,7 @@ fn every_line_can_be_written_and_only_lines_are_rendered() {
         table::ORDERS.of(["mm", "sent"]).increment(1);
         table::BUDGET_WAIT.of(["cancel"]).record(0.5);
     });
-    let text = metrics.text(&published(), &Beat::new());
+    let text = metrics.text(&published(), &Heartbeat::new());
     let mut typed = 0;
     for line in text.lines() {
         let Some(rest) = line.strip_prefix("# TYPE ") else {

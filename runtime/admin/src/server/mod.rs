@@ -4,9 +4,9 @@
 //! It holds no state of the run. It shows the last published state and passes commands to the
 //! engine's loop. Connections, times and sizes are limited.
 
+mod access_control;
 mod answer;
 mod connections;
-mod gate;
 mod routes;
 
 use std::io;
@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::address_file::AddressFile;
-use crate::beat::Beat;
+use crate::heartbeat::Heartbeat;
 use crate::metrics::Metrics;
 use crate::steer::Steer;
 use crate::token::Token;
@@ -69,7 +69,7 @@ pub struct Served {
     /// Sends commands to the engine's loop.
     pub steer: mpsc::Sender<Steer>,
     /// The sign of life of that loop.
-    pub beat: Beat,
+    pub heartbeat: Heartbeat,
     /// The content of `/metrics`.
     pub metrics: Metrics,
 }
@@ -137,8 +137,8 @@ impl Server {
         })?;
         let (stop, stopped) = watch::channel(false);
         let metrics = served.metrics.clone();
-        let gate = gate::Gate::new(address, settings.expose, token);
-        let router = routes::router(settings, served, gate);
+        let access_control = access_control::AccessControl::new(address, settings.expose, token);
+        let router = routes::router(settings, served, access_control);
         let accepting = tokio::spawn(async move {
             tokio::select! {
                 () = connections::serve(listener, router, stopped) => {}

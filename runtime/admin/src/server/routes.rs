@@ -22,8 +22,8 @@ use crate::metrics::table;
 use crate::steer::{Applied, Command, Refused, Steer};
 use crate::view::{self, Published};
 
+use super::access_control::{AccessControl, admit_host, admit_token};
 use super::answer::{json, refuse};
-use super::gate::{Gate, admit_host, admit_token};
 use super::{Served, Settings};
 
 /// A command's body contains at most the id of a strategy or the path of a configuration.
@@ -33,24 +33,24 @@ const BODY_WITHIN: Duration = Duration::from_secs(5);
 
 /// The state that handlers share.
 #[derive(Debug)]
-struct Desk {
+struct ServerState {
     settings: Settings,
     served: Served,
 }
 
-impl Desk {
+impl ServerState {
     fn published(&self) -> Arc<Published> {
         Arc::clone(&self.served.published.borrow())
     }
 }
 
-type Shared = State<Arc<Desk>>;
+type Shared = State<Arc<ServerState>>;
 
 /// All routes.
-pub(super) fn router(settings: Settings, served: Served, gate: Gate) -> Router {
-    let gate = Arc::new(gate);
+pub(super) fn router(settings: Settings, served: Served, access_control: AccessControl) -> Router {
+    let access_control = Arc::new(access_control);
     let metrics = served.metrics.clone();
-    let desk = Arc::new(Desk { settings, served });
+    let server_state = Arc::new(ServerState { settings, served });
     let mut api = Router::new()
         .route("/status", show(|now| &now.status))
         .route("/orders", show(|now| &now.orders))
@@ -63,7 +63,7 @@ pub(super) fn router(settings: Settings, served: Served, gate: Gate) -> Router {
     let api = api
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(Arc::clone(&gate), admit_token));
+        .layer(from_fn_with_state(Arc::clone(&access_control), admit_token));
     Router::new()
         .nest("/api", api)
         .route("/metrics", get(show_metrics))
@@ -71,8 +71,8 @@ pub(super) fn router(settings: Settings, served: Served, gate: Gate) -> Router {
         .route("/ready", get(show_ready))
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state((gate, metrics), admit_host))
-        .with_state(desk)
+        .layer(from_fn_with_state((access_control, metrics), admit_host))
+        .with_state(server_state)
 }
 
 async fn unknown_route() -> Response {
@@ -93,14 +93,16 @@ async fn wrong_method() -> Response {
 }
 
 /// A route that shows a part of the last published state.
-fn show<T: Serialize + 'static>(part: fn(&Published) -> &T) -> MethodRouter<Arc<Desk>> {
-    get(move |State(desk): Shared| async move { json(StatusCode::OK, part(&desk.published())) })
+fn show<T: Serialize + 'static>(part: fn(&Published) -> &T) -> MethodRouter<Arc<ServerState>> {
+    get(move |State(server_state): Shared| async move {
+        json(StatusCode::OK, part(&server_state.published()))
+    })
 }
 
 /// A route that takes a command.
-fn take(command: Command) -> MethodRouter<Arc<Desk>> {
+fn take(command: Command) -> MethodRouter<Arc<ServerState>> {
     post(
-        move |State(desk): Shared, request: axum::extract::Request| async move {
+        move |State(server_state): Shared, request: axum::extract::Request| async move {
             // A strategy in the query must not be ignored, because the command would then apply to
             // all.
             if let Some(query) = request.uri().query() {
@@ -122,18 +124,18 @@ fn take(command: Command) -> MethodRouter<Arc<Desk>> {
                 );
             }
             let strategy = to.strategy.clone();
-            let (outcome, response) = match steer(&desk, command, to).await {
+            let (outcome, response) = match steer(&server_state, command, to).await {
                 Ok(Ok(applied)) => ("applied", json(StatusCode::OK, &applied)),
                 Ok(Err(refused)) => ("refused", json(StatusCode::CONFLICT, &refused)),
                 Err(Unanswered::Late) => {
-                    let within = command.answer_within(desk.settings.answer_within);
+                    let within = command.answer_within(server_state.settings.answer_within);
                     ("unanswered", late(within))
                 }
                 Err(Unanswered::Gone) => ("unanswered", gone()),
             };
             let (verb, status) = (command.as_str(), response.status().as_u16());
             tracing::info!(command = verb, strategy, outcome, status, "operator");
-            let metrics = &desk.served.metrics;
+            let metrics = &server_state.served.metrics;
             metrics.within(|| table::COMMANDS.of([verb, outcome]).increment(1));
             response
         },
@@ -202,11 +204,11 @@ enum Unanswered {
 }
 
 async fn steer(
-    desk: &Desk,
+    server_state: &ServerState,
     command: Command,
     to: Order,
 ) -> Result<Result<Applied, Refused>, Unanswered> {
-    let within = command.answer_within(desk.settings.answer_within);
+    let within = command.answer_within(server_state.settings.answer_within);
     let (answer, answered) = oneshot::channel();
     let steer = Steer {
         command,
@@ -214,12 +216,12 @@ async fn steer(
         config: to.config,
         answer,
     };
-    let asked = async {
-        let sent = desk.served.steer.send(steer).await;
+    let exchange = async {
+        let sent = server_state.served.steer.send(steer).await;
         sent.map_err(|_| Unanswered::Gone)?;
         answered.await.map_err(|_| Unanswered::Gone)
     };
-    let in_time = timeout(within, asked).await;
+    let in_time = timeout(within, exchange).await;
     in_time.unwrap_or(Err(Unanswered::Late))
 }
 
@@ -244,11 +246,11 @@ fn gone() -> Response {
     )
 }
 
-async fn show_metrics(State(desk): Shared) -> Response {
-    let text = desk
+async fn show_metrics(State(server_state): Shared) -> Response {
+    let text = server_state
         .served
         .metrics
-        .text(&desk.published(), &desk.served.beat);
+        .text(&server_state.published(), &server_state.served.heartbeat);
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     ([(CONTENT_TYPE, kind)], text).into_response()
 }
@@ -260,9 +262,9 @@ struct Health {
     loop_age_ms: u64,
 }
 
-async fn show_health(State(desk): Shared) -> Response {
-    let age = desk.served.beat.age();
-    let healthy = age <= desk.settings.stalled_after;
+async fn show_health(State(server_state): Shared) -> Response {
+    let age = server_state.served.heartbeat.age();
+    let healthy = age <= server_state.settings.stalled_after;
     let loop_age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
     let health = Health {
         healthy,
@@ -277,8 +279,8 @@ struct Ready {
     state: view::State,
 }
 
-async fn show_ready(State(desk): Shared) -> Response {
-    let state = desk.published().status.state;
+async fn show_ready(State(server_state): Shared) -> Response {
+    let state = server_state.published().status.state;
     let ready = state == view::State::Ready;
     json(ok_if(ready), &Ready { ready, state })
 }

@@ -28,19 +28,19 @@ async fn every_api_route_needs_the_token() {
             ("POST", "/api/halt"),
             ("GET", "/api/no-such-route"),
         ] {
-            let answer = instance.ask_with(method, path, headers, "").await;
+            let answer = instance.query_with(method, path, headers, "").await;
             answer.assert_refused(401);
             assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
         }
     }
     let by_query = format!("/api/status?token={TOKEN}");
-    let answer = instance.ask_with("GET", &by_query, &[&host], "").await;
+    let answer = instance.query_with("GET", &by_query, &[&host], "").await;
     answer.assert_refused(401);
     assert!(instance.steered.try_recv().is_err(), "no command arrived");
 
     let lower = format!("authorization: bearer {TOKEN}");
     let answer = instance
-        .ask_with("GET", "/api/status", &[&host, &lower], "")
+        .query_with("GET", "/api/status", &[&host, &lower], "")
         .await;
     assert_eq!(answer.status, 200, "header names and schemes ignore case");
 }
@@ -52,13 +52,13 @@ async fn another_host_is_refused_on_every_route() {
     let port = instance.server.address().port();
     for path in ["/api/status", "/metrics", "/health", "/ready", "/"] {
         for host in ["Host: example.com", "Host: 127.0.0.1.example.com", "Host:"] {
-            let answer = instance.ask_with("GET", path, &[host, &token], "").await;
+            let answer = instance.query_with("GET", path, &[host, &token], "").await;
             answer.assert_refused(403);
         }
         let twice = ["Host: localhost", "Host: example.com", token.as_str()];
-        let answer = instance.ask_with("GET", path, &twice, "").await;
+        let answer = instance.query_with("GET", path, &twice, "").await;
         assert!(matches!(answer.status, 400 | 403), "{answer:?}");
-        let answer = instance.ask_with("GET", path, &[&token], "").await;
+        let answer = instance.query_with("GET", path, &[&token], "").await;
         assert!(
             matches!(answer.status, 400 | 403),
             "without a Host header: {answer:?}"
@@ -67,7 +67,7 @@ async fn another_host_is_refused_on_every_route() {
     for name in ["localhost", "127.0.0.1", "[::1]"] {
         for host in [format!("Host: {name}"), format!("Host: {name}:{port}")] {
             let answer = instance
-                .ask_with("GET", "/api/status", &[&host, &token], "")
+                .query_with("GET", "/api/status", &[&host, &token], "")
                 .await;
             assert_eq!(answer.status, 200, "{host}");
         }
@@ -82,7 +82,7 @@ async fn web_pages_are_refused_even_with_the_right_token() {
     for origin in ["Origin: https://example.com", "Origin: null", own.as_str()] {
         for (method, path) in [("POST", "/api/halt"), ("GET", "/metrics")] {
             let headers = [host.as_str(), token.as_str(), origin];
-            let answer = instance.ask_with(method, path, &headers, "").await;
+            let answer = instance.query_with(method, path, &headers, "").await;
             answer.assert_refused(403);
         }
     }
@@ -95,7 +95,7 @@ async fn get_cannot_command_and_post_cannot_query() {
     for verb in ["pause", "resume", "halt", "flatten", "reload"] {
         let path = format!("/api/{verb}");
         for method in ["GET", "HEAD", "PUT", "DELETE"] {
-            let answer = instance.ask(method, &path, "").await;
+            let answer = instance.request(method, &path, "").await;
             assert_eq!(answer.status, 405, "{method} {path}");
             assert_eq!(answer.header("allow"), Some("POST"), "{method} {path}");
             if method != "HEAD" {
@@ -110,7 +110,7 @@ async fn get_cannot_command_and_post_cannot_query() {
         "/health",
         "/ready",
     ] {
-        let answer = instance.ask("POST", path, "").await;
+        let answer = instance.request("POST", path, "").await;
         answer.assert_refused(405);
         assert_eq!(answer.header("allow"), Some("GET,HEAD"), "{path}");
     }
@@ -128,7 +128,7 @@ async fn unknown_routes_return_404() {
         "/metrics/",
         "/api/%2e%2e",
     ] {
-        instance.ask("GET", path, "").await.assert_refused(404);
+        instance.request("GET", path, "").await.assert_refused(404);
     }
 }
 
@@ -137,7 +137,7 @@ async fn large_bodies_and_heads_are_refused() {
     let mut instance = start().await;
     let large = format!("{{\"strategy\": \"{}\"}}", "a".repeat(5_000));
     instance
-        .ask("POST", "/api/halt", &large)
+        .request("POST", "/api/halt", &large)
         .await
         .assert_refused(413);
     let (host, token) = (instance.host(), authorization());
@@ -148,7 +148,7 @@ async fn large_bodies_and_heads_are_refused() {
     instance.send(chunked.as_bytes()).await.assert_refused(413);
     let filler = format!("X-Filler: {}", "a".repeat(20_000));
     let answer = instance
-        .ask_with("GET", "/health", &[&host, &filler], "")
+        .query_with("GET", "/health", &[&host, &filler], "")
         .await;
     assert_eq!(answer.status, 431);
     assert!(instance.steered.try_recv().is_err());
@@ -158,7 +158,7 @@ async fn large_bodies_and_heads_are_refused() {
 async fn every_response_names_the_server_and_forbids_caching() {
     let instance = start().await;
     for path in ["/health", "/api/status", "/nowhere", "/metrics"] {
-        let answer = instance.ask("GET", path, "").await;
+        let answer = instance.request("GET", path, "").await;
         assert_eq!(answer.header("server"), Some("windvane"), "{path}");
         assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
     }

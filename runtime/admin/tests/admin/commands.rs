@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use windvane_admin::view::{State, Status};
-use windvane_admin::{Admin, Applied, AskError, Command, Question, Refused, Steer, TokenSource};
+use windvane_admin::{Admin, Applied, Command, Query, QueryError, Refused, Steer, TokenSource};
 
 use crate::instance::{Instance, published, start, start_with, token};
 
@@ -61,7 +61,7 @@ async fn each_command_reaches_the_loop_and_its_answer_comes_back() {
             tokio::join!(admin.post(command, None), answer(&mut instance, state));
         assert_eq!((steer.command, steer.strategy), (command, None));
         assert_eq!(applied.unwrap().state, state);
-        let status: Status = admin.get(Question::Status).await.unwrap();
+        let status: Status = admin.get(Query::Status).await.unwrap();
         assert_eq!(
             status.state, state,
             "a query after the answer shows the new state"
@@ -91,7 +91,7 @@ async fn an_invalid_body_does_nothing() {
         "{\"strat\": \"mm\"}",
         "null",
     ] {
-        let answer = instance.ask("POST", "/api/halt", body).await;
+        let answer = instance.request("POST", "/api/halt", body).await;
         answer.assert_refused(400);
     }
     assert!(instance.steered.try_recv().is_err());
@@ -101,7 +101,7 @@ async fn an_invalid_body_does_nothing() {
 async fn a_query_does_nothing() {
     let mut instance = start().await;
     for path in ["/api/resume?strategy=ema", "/api/halt?", "/api/pause?x"] {
-        let answer = instance.ask("POST", path, "").await;
+        let answer = instance.request("POST", path, "").await;
         answer.assert_refused(400);
     }
     assert!(instance.steered.try_recv().is_err());
@@ -126,14 +126,14 @@ async fn a_refused_command_returns_reason_and_advice() {
         refused.to_string(),
         "there is no strategy mn; name one of: mm"
     );
-    assert!(matches!(refused, AskError::Refused(status, _) if status == 409));
+    assert!(matches!(refused, QueryError::Refused(status, _) if status == 409));
 }
 
 #[tokio::test]
 async fn a_late_engine_gives_504_and_still_has_the_command() {
     let mut instance =
         start_with(|settings| settings.answer_within = Duration::from_millis(20)).await;
-    let late = instance.ask("POST", "/api/halt", "").await;
+    let late = instance.request("POST", "/api/halt", "").await;
     late.assert_refused(504);
     assert!(late.body.contains("may still"), "{}", late.body);
     let steer = instance.steered.recv().await.unwrap();
@@ -148,14 +148,14 @@ async fn a_full_queue_gives_504_and_an_ended_loop_503() {
     for _ in 0..10 {
         // More than the queue holds, and nothing takes them out.
         instance
-            .ask("POST", "/api/pause", "")
+            .request("POST", "/api/pause", "")
             .await
             .assert_refused(504);
     }
     let (_, closed) = mpsc::channel(1);
     drop(std::mem::replace(&mut instance.steered, closed));
     instance
-        .ask("POST", "/api/pause", "")
+        .request("POST", "/api/pause", "")
         .await
         .assert_refused(503);
 }

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use windvane_admin::view::{Balance, Mode, Order, Position, State, Status, Strategy};
-use windvane_admin::{Beat, Metrics, Published, Served, Server, Settings, Steer, Token};
+use windvane_admin::{Heartbeat, Metrics, Published, Served, Server, Settings, Steer, Token};
 
 pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -18,7 +18,7 @@ pub struct Instance {
     pub data_dir: TempDir,
     pub publish: watch::Sender<Arc<Published>>,
     pub steered: mpsc::Receiver<Steer>,
-    pub beat: Beat,
+    pub heartbeat: Heartbeat,
     pub metrics: Metrics,
 }
 
@@ -36,11 +36,11 @@ pub async fn start_with(change: impl FnOnce(&mut Settings)) -> Instance {
     change(&mut settings);
     let (publish, published) = watch::channel(Arc::new(published()));
     let (steer, steered) = mpsc::channel(8);
-    let (beat, metrics) = (Beat::new(), Metrics::detached());
+    let (heartbeat, metrics) = (Heartbeat::new(), Metrics::detached());
     let served = Served {
         published,
         steer,
-        beat: beat.clone(),
+        heartbeat: heartbeat.clone(),
         metrics: metrics.clone(),
     };
     let server = Server::start(settings, token(), served).await.unwrap();
@@ -49,7 +49,7 @@ pub async fn start_with(change: impl FnOnce(&mut Settings)) -> Instance {
         data_dir,
         publish,
         steered,
-        beat,
+        heartbeat,
         metrics,
     }
 }
@@ -147,7 +147,13 @@ impl Instance {
     }
 
     /// Sends a request with exactly these header lines and the length of the body.
-    pub async fn ask_with(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
+    pub async fn query_with(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[&str],
+        body: &str,
+    ) -> Answer {
         let lines = headers.join("\r\n");
         let length = body.len();
         let text = format!(
@@ -157,9 +163,9 @@ impl Instance {
     }
 
     /// Sends a valid request.
-    pub async fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
+    pub async fn request(&self, method: &str, path: &str, body: &str) -> Answer {
         let headers = [self.host(), authorization()];
-        self.ask_with(method, path, &[&headers[0], &headers[1]], body)
+        self.query_with(method, path, &[&headers[0], &headers[1]], body)
             .await
     }
 

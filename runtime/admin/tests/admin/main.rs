@@ -7,10 +7,10 @@
 )]
 
 mod access;
-mod asking;
 mod commands;
 mod instance;
 mod metrics;
+mod queries;
 mod slow;
 mod start;
 mod unit;

@@ -26,13 +26,13 @@ async fn the_text_parses_and_each_name_is_documented() {
         table::ORDER_LATENCY.of([]).record(0.000_3);
     });
     let host = instance.host();
-    let first = instance.ask_with("GET", "/metrics", &[&host], "").await;
+    let first = instance.query_with("GET", "/metrics", &[&host], "").await;
     assert_eq!(first.status, 200, "no token is needed");
     let kind = first.header("content-type").unwrap();
     assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");
 
     let text = instance
-        .ask_with("GET", "/metrics", &[&host], "")
+        .query_with("GET", "/metrics", &[&host], "")
         .await
         .body;
     let page = page();

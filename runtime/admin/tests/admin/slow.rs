@@ -81,7 +81,7 @@ async fn connections_beyond_the_limit_wait_and_are_served_later() {
     for _ in 0..100 {
         held.push(half(&instance, "GET /he").await);
     }
-    let answer = instance.ask("GET", "/health", "").await;
+    let answer = instance.request("GET", "/health", "").await;
     assert_eq!(answer.status, 200);
 }
 
@@ -90,7 +90,7 @@ async fn a_stop_does_not_wait_for_slow_clients() {
     let instance = start().await;
     let _held = half(&instance, "GET /he").await;
     // The server accepts the connection before it receives the stop.
-    assert_eq!(instance.ask("GET", "/health", "").await.status, 200);
+    assert_eq!(instance.request("GET", "/health", "").await.status, 200);
     let start = Instant::now();
     instance.server.stop().await;
     assert!(start.elapsed() <= Duration::from_secs(3));

@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use windvane_admin::view::Status;
 use windvane_admin::{
-    Admin, AskError, Beat, Metrics, Question, Served, Server, Settings, StartError, Token,
+    Admin, Heartbeat, Metrics, Query, QueryError, Served, Server, Settings, StartError, Token,
     TokenSource,
 };
 
@@ -21,7 +21,7 @@ fn served() -> Served {
     Served {
         published: watch::channel(Arc::new(published())).1,
         steer: mpsc::channel(1).0,
-        beat: Beat::new(),
+        heartbeat: Heartbeat::new(),
         metrics: Metrics::detached(),
     }
 }
@@ -32,7 +32,7 @@ fn source() -> TokenSource {
 
 async fn not_running(data_dir: &Path) {
     let error = Admin::in_data_dir(data_dir, source()).await.unwrap_err();
-    assert!(matches!(error, AskError::NotRunning(_)), "{error}");
+    assert!(matches!(error, QueryError::NotRunning(_)), "{error}");
     assert_eq!(error.exit_code(), 3);
 }
 
@@ -72,10 +72,10 @@ async fn addresses_beyond_this_machine_are_refused_unless_exposed() {
 
 #[tokio::test]
 async fn errors_name_a_used_port_and_a_missing_folder() {
-    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let bound = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let data_dir = tempfile::tempdir().unwrap();
     let mut settings = Settings::new(data_dir.path());
-    settings.listen = taken.local_addr().unwrap();
+    settings.listen = bound.local_addr().unwrap();
     let listen = settings.listen.to_string();
     let error = Server::start(settings, token(), served())
         .await
@@ -111,15 +111,15 @@ async fn another_program_at_the_address_never_sees_the_token() {
         let address = other.local_addr().unwrap();
         let data_dir = tempfile::tempdir().unwrap();
         fs::write(data_dir.path().join("admin.addr"), address.to_string()).unwrap();
-        let hears = async {
+        let receives = async {
             let (mut stream, _) = other.accept().await.unwrap();
             stream.write_all(says.as_bytes()).await.unwrap();
-            let mut heard = Vec::new();
-            let _ = stream.read_to_end(&mut heard).await;
-            heard
+            let mut received = Vec::new();
+            let _ = stream.read_to_end(&mut received).await;
+            received
         };
-        let ((), heard) = tokio::join!(not_running(data_dir.path()), hears);
-        assert!(!String::from_utf8_lossy(&heard).contains(TOKEN));
+        let ((), received) = tokio::join!(not_running(data_dir.path()), receives);
+        assert!(!String::from_utf8_lossy(&received).contains(TOKEN));
     }
 }
 
@@ -145,9 +145,9 @@ async fn the_server_creates_the_token_and_the_client_reads_it() {
     let admin = Admin::in_data_dir(data_dir.path(), source.clone())
         .await
         .unwrap();
-    let status: Status = admin.get(Question::Status).await.unwrap();
+    let status: Status = admin.get(Query::Status).await.unwrap();
     assert_eq!(status, published().status);
-    for question in Question::ALL {
+    for question in Query::ALL {
         let _: serde_json::Value = admin.get(question).await.unwrap();
     }
 
@@ -176,7 +176,7 @@ async fn a_wrong_token_is_rejected_with_401() {
     let admin = Admin::connect(instance.server.address(), wrong)
         .await
         .unwrap();
-    let error = admin.get::<Status>(Question::Status).await.unwrap_err();
-    assert!(matches!(error, AskError::Refused(status, _) if status == 401));
+    let error = admin.get::<Status>(Query::Status).await.unwrap_err();
+    assert!(matches!(error, QueryError::Refused(status, _) if status == 401));
     assert_eq!(error.exit_code(), 1);
 }

@@ -17,7 +17,7 @@ fn settings() -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_unit_gives_the_runtime_what_it_needs() {
+fn the_systemd_unit_has_the_required_settings() {
     let settings = settings();
     let value = |name: &str| {
         let mut values = settings.iter().filter(|(n, _)| n == name);
@@ -56,8 +56,8 @@ fn systemd_knows_every_setting_of_the_unit() {
         println!("skipped: systemd-analyze is not installed");
         return;
     };
-    let said = String::from_utf8_lossy(&out.stderr);
-    for line in said
+    let text = String::from_utf8_lossy(&out.stderr);
+    for line in text
         .lines()
         .filter(|line| line.contains("windvane.service"))
     {

@@ -7,11 +7,11 @@ use windvane_protocol::route::Surface;
 pub(super) struct Line {
     pub(super) surface: Surface,
     pub(super) stream: &'static str,
-    pub(super) said: Said,
+    pub(super) content: LineContent,
 }
 
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum LineContent {
     /// A frame, unchanged.
     Event(String),
     /// A notice about the stream itself.
@@ -24,9 +24,9 @@ impl Line {
     /// Formats the line for people.
     pub(super) fn text(&self) -> String {
         let (surface, stream) = (self.surface, self.stream);
-        match &self.said {
-            Said::Event(text) => format!("{surface} {stream} {}", shown(text)),
-            Said::Notice(text) | Said::Final(text) => {
+        match &self.content {
+            LineContent::Event(text) => format!("{surface} {stream} {}", shown(text)),
+            LineContent::Notice(text) | LineContent::Final(text) => {
                 format!("{surface} {stream}: {}", shown(text))
             }
         }
@@ -36,12 +36,14 @@ impl Line {
     /// become spaces. In JSON they can only be between values.
     pub(super) fn json(&self) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
-        let (key, value) = match &self.said {
-            Said::Event(text) if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() => {
+        let (key, value) = match &self.content {
+            LineContent::Event(text)
+                if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() =>
+            {
                 ("event", text.replace(['\n', '\r'], " "))
             }
-            Said::Event(text) => ("text", quoted(text)),
-            Said::Notice(text) | Said::Final(text) => ("notice", quoted(text)),
+            LineContent::Event(text) => ("text", quoted(text)),
+            LineContent::Notice(text) | LineContent::Final(text) => ("notice", quoted(text)),
         };
         format!(
             r#"{{"surface":"{}","stream":"{}","{key}":{value}}}"#,
@@ -69,33 +71,33 @@ mod tests {
     use super::*;
 
     /// A line of the spot user stream.
-    fn line(said: Said) -> Line {
+    fn line(content: LineContent) -> Line {
         Line {
             surface: Surface::Spot,
             stream: "user",
-            said,
+            content,
         }
     }
 
     #[test]
     fn a_line_holds_the_frame_as_it_came() {
         assert_eq!(
-            line(Said::Event(r#"{"e":1.10}"#.to_owned())).json(),
+            line(LineContent::Event(r#"{"e":1.10}"#.to_owned())).json(),
             r#"{"surface":"spot","stream":"user","event":{"e":1.10}}"#
         );
         assert_eq!(
-            line(Said::Notice("gap: \"x\"".to_owned())).json(),
+            line(LineContent::Notice("gap: \"x\"".to_owned())).json(),
             r#"{"surface":"spot","stream":"user","notice":"gap: \"x\""}"#
         );
         assert_eq!(
-            line(Said::Event("{".to_owned())).json(),
+            line(LineContent::Event("{".to_owned())).json(),
             r#"{"surface":"spot","stream":"user","text":"{"}"#
         );
     }
 
     #[test]
     fn a_frame_with_line_breaks_is_one_line() {
-        let event = || line(Said::Event("{\r\n \"e\": 1.10\n}".to_owned()));
+        let event = || line(LineContent::Event("{\r\n \"e\": 1.10\n}".to_owned()));
         assert_eq!(
             event().json(),
             r#"{"surface":"spot","stream":"user","event":{   "e": 1.10 }}"#
@@ -106,12 +108,12 @@ mod tests {
     #[test]
     fn control_characters_are_escaped() {
         let venue = "\u{1b}[2J\u{9b}31m\u{7}\n\u{7f}é";
-        for said in [
-            Said::Event(venue.to_owned()),
-            Said::Notice(venue.to_owned()),
-            Said::Final(venue.to_owned()),
+        for content in [
+            LineContent::Event(venue.to_owned()),
+            LineContent::Notice(venue.to_owned()),
+            LineContent::Final(venue.to_owned()),
         ] {
-            let text = line(said).text();
+            let text = line(content).text();
             assert!(!text.chars().any(char::is_control), "{text:?}");
             assert!(text.ends_with(r"\u{1b}[2J\u{9b}31m\u{7} \u{7f}é"), "{text}");
         }

@@ -1,7 +1,7 @@
 //! `windvane watch`: prints user streams and market data, one event per line.
 
 mod line;
-mod tell;
+mod stream_lines;
 
 use clap::Args;
 use tokio::sync::mpsc;
@@ -14,7 +14,7 @@ use windvane_protocol::wire::Parameters;
 use super::call::{is_signed, learn_time};
 use super::place::{Place, SurfaceWord};
 use super::{Failure, has_reader_for};
-use line::{Line, Said};
+use line::{Line, LineContent};
 use windvane_config::Config;
 use windvane_live::connection::{self, ConnectionError, Needs, Part};
 
@@ -76,13 +76,13 @@ impl Watch {
             for one in wanted {
                 match one {
                     Wanted::User(surface) => {
-                        ask_for_key(&client, surface).await?;
+                        request_key(&client, surface).await?;
                         let stream = client.user_stream(surface)?;
-                        tokio::spawn(tell::user(surface, stream, sender.clone()));
+                        tokio::spawn(stream_lines::user(surface, stream, sender.clone()));
                     }
                     Wanted::Market(surface, topics) => {
                         let feed = client.market_feed(surface, &topics)?;
-                        tokio::spawn(tell::market(surface, topics, feed, sender.clone()));
+                        tokio::spawn(stream_lines::market(surface, topics, feed, sender.clone()));
                     }
                 }
             }
@@ -111,7 +111,7 @@ impl Watch {
             required(surface, Part::Ws)?;
             if self.targets.iter().any(|target| target == "user") {
                 required(surface, Part::Rest)?;
-                can_ask_for_key(client, surface)?;
+                can_request_key(client, surface)?;
                 wanted.push(Wanted::User(surface));
             }
             let topics = self.topics(surface)?;
@@ -186,14 +186,14 @@ impl Watch {
                 let nothing = "nothing is left to watch: every stream has ended, see above";
                 return Err(Failure::Failed(nothing.to_owned()));
             };
-            match &line.said {
-                Said::Event(_) => left -= 1,
-                Said::Notice(_) => {}
-                Said::Final(_) => return Err(Failure::Failed(line.text())),
+            match &line.content {
+                LineContent::Event(_) => left -= 1,
+                LineContent::Notice(_) => {}
+                LineContent::Final(_) => return Err(Failure::Failed(line.text())),
             }
-            let is_read = match (self.json, &line.said) {
+            let is_read = match (self.json, &line.content) {
                 (true, _) => has_reader_for(&line.json())?,
-                (false, Said::Event(_)) => has_reader_for(&line.text())?,
+                (false, LineContent::Event(_)) => has_reader_for(&line.text())?,
                 (false, _) => {
                     eprintln!("{}", line.text());
                     true
@@ -208,7 +208,7 @@ impl Watch {
 }
 
 /// Fails early: a stream that can never get a listen key would retry forever.
-fn can_ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
+fn can_request_key(client: &Client, surface: Surface) -> Result<(), Failure> {
     let ready = client.prepare(key_route(surface)?, None, &Parameters::new(), None);
     ready.map(|_| ()).map_err(Failure::usage)
 }
@@ -220,7 +220,7 @@ fn key_route(surface: Surface) -> Result<&'static Route, Failure> {
 
 /// Requests the listen key once before the stream does; the venue returns the same key to both. A
 /// permanent refusal ends the command; other failures are printed.
-async fn ask_for_key(client: &Client, surface: Surface) -> Result<(), Failure> {
+async fn request_key(client: &Client, surface: Surface) -> Result<(), Failure> {
     let route = key_route(surface)?;
     let listing = route.listing(client.settings().version(route));
     if listing.is_some_and(|listing| is_signed(listing.scheme)) {

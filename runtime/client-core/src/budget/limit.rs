@@ -60,7 +60,7 @@ pub fn documented(surface: Surface) -> Vec<RateLimit> {
 impl RateLimit {
     /// Parses a `rateLimits` entry. `None` for kinds and intervals that the documents do not list,
     /// and for numbers that are not positive.
-    pub fn from_words(kind: &str, interval: &str, interval_num: i64, limit: i64) -> Option<Self> {
+    pub fn from_fields(kind: &str, interval: &str, interval_num: i64, limit: i64) -> Option<Self> {
         let kind = match kind {
             "REQUEST_WEIGHT" => LimitKind::Weight,
             "ORDERS" => LimitKind::Orders,
@@ -138,12 +138,12 @@ mod tests {
 
     #[test]
     fn entries_of_unknown_kind_are_left_out() {
-        let entry = RateLimit::from_words("ORDERS", "SECOND", 10, 300).unwrap();
+        let entry = RateLimit::from_fields("ORDERS", "SECOND", 10, 300).unwrap();
         assert_eq!((entry.interval_ms, entry.limit), (10_000, 300));
-        let same = RateLimit::from_words("ORDERS", "TEN_SECONDS", 1, 300);
+        let same = RateLimit::from_fields("ORDERS", "TEN_SECONDS", 1, 300);
         assert_eq!(same, Some(entry));
-        assert_eq!(RateLimit::from_words("RAW_REQUESTS", "MINUTE", 1, 5), None);
-        assert_eq!(RateLimit::from_words("ORDERS", "MINUTE", 0, 5), None);
-        assert_eq!(RateLimit::from_words("ORDERS", "MINUTE", 1, -5), None);
+        assert_eq!(RateLimit::from_fields("RAW_REQUESTS", "MINUTE", 1, 5), None);
+        assert_eq!(RateLimit::from_fields("ORDERS", "MINUTE", 0, 5), None);
+        assert_eq!(RateLimit::from_fields("ORDERS", "MINUTE", 1, -5), None);
     }
 }

@@ -415,8 +415,8 @@ impl Budget {
         });
         let interval_ms = used_up.max().unwrap_or(longest);
         self.venue_ahead_ms.map_or(interval_ms, |ahead_ms| {
-            let gone_ms = now_ms.wrapping_add(ahead_ms) % interval_ms;
-            interval_ms - gone_ms + CLOCK_MARGIN_MS
+            let elapsed_ms = now_ms.wrapping_add(ahead_ms) % interval_ms;
+            interval_ms - elapsed_ms + CLOCK_MARGIN_MS
         })
     }
 

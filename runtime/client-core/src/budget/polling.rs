@@ -134,11 +134,11 @@ fn question(surface: Surface, topic: &Topic) -> Result<Poll, PollingError> {
         }
     };
     let route = route::named(&format!("{surface}.{name}")).ok_or_else(no_route)?;
-    let asked_limit = parameters.iter().find(|(name, _)| *name == "limit");
-    let asked_limit = asked_limit.and_then(|(_, limit)| limit.parse().ok());
+    let limit_sent = parameters.iter().find(|(name, _)| *name == "limit");
+    let limit_sent = limit_sent.and_then(|(_, limit)| limit.parse().ok());
     Ok(Poll {
         route,
-        weight: route.weight.of(symbol.is_some(), asked_limit),
+        weight: route.weight.of(symbol.is_some(), limit_sent),
         symbol,
         parameters,
         topics: vec![topic.clone()],
@@ -232,12 +232,12 @@ mod tests {
         let given = budget.steady_weight(Lane::Query);
         assert_eq!(given, 840);
         let polls = plan(Surface::Futures, &topics(1, &STREAMS), given).unwrap();
-        let told: Vec<_> = polls
+        let named: Vec<_> = polls
             .iter()
             .map(|poll| (poll.route.name, poll.weight, poll.interval_ms))
             .collect();
         assert_eq!(
-            told,
+            named,
             [
                 ("futures.book_ticker", 1, 250),
                 ("futures.depth", 2, 500),
@@ -295,8 +295,8 @@ mod tests {
         let refused = plan(Surface::Futures, &topics(1_000, &STREAMS), 10).unwrap_err();
         assert!(matches!(refused, PollingError::TooLittle { .. }));
         let refused = plan(Surface::Futures, &topics(1, &STREAMS), 0).unwrap_err();
-        let said = refused.to_string();
-        assert!(said.starts_with("no weight is left for polling "), "{said}");
+        let text = refused.to_string();
+        assert!(text.starts_with("no weight is left for polling "), "{text}");
     }
 
     proptest! {

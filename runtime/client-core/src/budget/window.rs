@@ -29,7 +29,7 @@ pub struct Window {
     interval_ms: u64,
     steps: VecDeque<Step>,
     used: [u32; LANES],
-    outside: VecDeque<Outside>,
+    other_use: VecDeque<OtherUse>,
     /// A lower limit for ordinary requests, and the time until which it applies.
     caution: Option<(u32, u64)>,
 }
@@ -43,7 +43,7 @@ struct Step {
 
 /// Use by others, as one header reported it.
 #[derive(Clone, Copy, Debug)]
-struct Outside {
+struct OtherUse {
     at_ms: u64,
     amount: u32,
 }
@@ -56,7 +56,7 @@ impl Window {
             interval_ms: interval_ms.max(1),
             steps: VecDeque::new(),
             used: [0; LANES],
-            outside: VecDeque::new(),
+            other_use: VecDeque::new(),
             caution: None,
         }
     }
@@ -79,20 +79,20 @@ impl Window {
     /// The sum at `now_ms`, including use by others.
     pub fn used(&mut self, now_ms: u64) -> u32 {
         self.forget(now_ms);
-        total(&self.used, self.outside_at(now_ms))
+        total(&self.used, self.other_use_at(now_ms))
     }
 
     /// Use by others, according to the headers.
     pub fn used_by_others(&mut self, now_ms: u64) -> u32 {
         self.forget(now_ms);
-        self.outside_at(now_ms)
+        self.other_use_at(now_ms)
     }
 
     /// The part of the limit that a lane may still use at `now_ms`.
     pub fn left(&mut self, now_ms: u64, lane: Lane, shares: Shares) -> u32 {
         let sum = self.used(now_ms);
         let limit = self.limit_at(now_ms);
-        let open = limit.saturating_sub(self.outside_at(now_ms));
+        let open = limit.saturating_sub(self.other_use_at(now_ms));
         let held = shares.held_back(lane, (limit, open), &self.used);
         limit.saturating_sub(sum).saturating_sub(held)
     }
@@ -102,7 +102,7 @@ impl Window {
     pub fn free_at(&mut self, now_ms: u64, lane: Lane, shares: Shares, cost: u32) -> Option<u64> {
         self.forget(now_ms);
         let fits = |window: &Self, at_ms: u64, used: &[u32; LANES]| {
-            let others = window.outside_at(at_ms);
+            let others = window.other_use_at(at_ms);
             let sum = total(used, others).saturating_add(cost);
             let limit = window.limit_at(at_ms);
             let open = limit.saturating_sub(others);
@@ -112,7 +112,7 @@ impl Window {
         if fits(self, now_ms, &used) {
             return Some(now_ms);
         }
-        let others = self.outside.iter().map(|seen| self.ends(*seen));
+        let others = self.other_use.iter().map(|seen| self.ends(*seen));
         let others = others.chain(self.caution.map(|(_, until_ms)| until_ms));
         let mut moments: Vec<u64> = others
             .chain(self.steps.iter().map(|step| step.free_at_ms))
@@ -160,7 +160,7 @@ impl Window {
     /// explains that, ordinary requests keep below a lower limit for some intervals: either others
     /// use the rest, or the limit is lower than assumed.
     pub fn refused(&mut self, now_ms: u64) {
-        if self.used(now_ms) >= self.limit || !self.outside.is_empty() {
+        if self.used(now_ms) >= self.limit || !self.other_use.is_empty() {
             return;
         }
         let lower = u64::from(self.limit_at(now_ms)) * CAUTION_PERCENT / 100;
@@ -170,26 +170,26 @@ impl Window {
     }
 
     fn see(&mut self, at_ms: u64, amount: u32) {
-        self.outside
+        self.other_use
             .retain(|seen| seen.at_ms.saturating_add(LATE_MS) > at_ms);
         // A lower value that arrived before a higher one never counts.
         while self
-            .outside
+            .other_use
             .back()
             .is_some_and(|seen| seen.amount <= amount)
         {
-            self.outside.pop_back();
+            self.other_use.pop_back();
         }
-        self.outside.push_back(Outside { at_ms, amount });
+        self.other_use.push_back(OtherUse { at_ms, amount });
     }
 
-    const fn ends(&self, seen: Outside) -> u64 {
+    const fn ends(&self, seen: OtherUse) -> u64 {
         seen.at_ms.saturating_add(self.interval_ms)
     }
 
-    fn outside_at(&self, at_ms: u64) -> u32 {
-        let counts = |seen: &&Outside| self.ends(**seen) > at_ms;
-        let seen = self.outside.iter().filter(counts);
+    fn other_use_at(&self, at_ms: u64) -> u32 {
+        let counts = |seen: &&OtherUse| self.ends(**seen) > at_ms;
+        let seen = self.other_use.iter().filter(counts);
         seen.map(|seen| seen.amount).max().unwrap_or(0)
     }
 
@@ -229,7 +229,7 @@ impl Window {
             self.steps.pop_front();
         }
         let interval_ms = self.interval_ms;
-        self.outside
+        self.other_use
             .retain(|seen| seen.at_ms.saturating_add(interval_ms) > now_ms);
         if self.caution.is_some_and(|(_, until_ms)| until_ms <= now_ms) {
             self.caution = None;
@@ -237,9 +237,9 @@ impl Window {
     }
 }
 
-fn total(used: &[u32; LANES], outside: u32) -> u32 {
+fn total(used: &[u32; LANES], other_use: u32) -> u32 {
     used.iter()
-        .fold(outside, |sum, used| sum.saturating_add(*used))
+        .fold(other_use, |sum, used| sum.saturating_add(*used))
 }
 
 fn subtract(from: &mut [u32; LANES], what: &[u32; LANES]) {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_without_headers_lowers_the_limit_for_ordinary_lanes() {
+    fn a_refusal_without_headers_lowers_ordinary_limits() {
         let mut window = Window::new(2_400, 60_000);
         let at_once = |window: &mut Window, now_ms, cost| {
             window.free_at(now_ms, Lane::Query, Shares::NONE, cost) == Some(now_ms)

@@ -50,7 +50,7 @@ pub(super) struct Link {
     queue: VecDeque<String>,
     unanswered: usize,
     /// When the last command was sent, or when an answer to an earlier command arrived.
-    asked_ms: Option<u64>,
+    command_ms: Option<u64>,
 }
 
 impl Link {
@@ -66,7 +66,7 @@ impl Link {
             messages: Window::new(rules.messages_per_s.saturating_sub(1).max(1), 1_000),
             queue: commands.into(),
             unanswered,
-            asked_ms: None,
+            command_ms: None,
             rules,
         }
     }
@@ -84,7 +84,7 @@ impl Link {
     pub(super) fn answered(&mut self, now_ms: u64) {
         self.unanswered = self.unanswered.saturating_sub(1);
         let is_waiting = self.unanswered > self.queue.len();
-        self.asked_ms = is_waiting.then_some(now_ms);
+        self.command_ms = is_waiting.then_some(now_ms);
     }
 
     /// Ends the last PING and returns its round trip in milliseconds.
@@ -115,7 +115,7 @@ impl Link {
         }
         let command = self.queue.pop_front()?;
         self.messages.count(now_ms, Lane::Place, 1);
-        self.asked_ms = Some(now_ms);
+        self.command_ms = Some(now_ms);
         Some(Wish::Send(command))
     }
 
@@ -150,11 +150,11 @@ impl Link {
     /// command was sent, they count as the answer.
     fn accept_silence(&mut self, now_ms: u64) {
         let has_frames = self
-            .asked_ms
-            .is_some_and(|asked_ms| asked_ms < self.frame_ms);
+            .command_ms
+            .is_some_and(|command_ms| command_ms < self.frame_ms);
         if has_frames && self.is_late(now_ms) {
             self.unanswered = self.queue.len();
-            self.asked_ms = None;
+            self.command_ms = None;
         }
     }
 
@@ -163,8 +163,8 @@ impl Link {
     }
 
     fn answer_by_ms(&self) -> Option<u64> {
-        let asked_ms = self.asked_ms?;
-        Some(asked_ms + self.rules.answer_within_ms)
+        let command_ms = self.command_ms?;
+        Some(command_ms + self.rules.answer_within_ms)
     }
 
     fn message_ms(&mut self, now_ms: u64) -> u64 {

@@ -137,7 +137,7 @@ struct Key {
     text: String,
     renew_ms: u64,
     dead_ms: u64,
-    is_asked: bool,
+    is_renewing: bool,
 }
 
 /// A stream. It has at most two connections; the later one replaces the earlier one.
@@ -192,7 +192,7 @@ impl<F: AsRef<str>> Machine<F> {
     pub fn handle(&mut self, now_ms: u64, input: Input<F>) {
         match input {
             Input::Tick => {}
-            Input::Key(key) => self.key_came(now_ms, key),
+            Input::Key(key) => self.key_received(now_ms, key),
             Input::Renewed(renewal) => self.renewed(now_ms, renewal),
             Input::Opened(id) => self.opened(now_ms, id),
             Input::NotOpened(id, pause_ms) => self.not_opened(now_ms, id, pause_ms),
@@ -213,7 +213,7 @@ impl<F: AsRef<str>> Machine<F> {
             Input::Restart => {
                 if let Some(id) = self.leader.as_ref().map(|leader| leader.id) {
                     self.actions.push_back(Action::Close(id));
-                    self.lost(now_ms, id, GapReason::Asked);
+                    self.lost(now_ms, id, GapReason::Requested);
                 }
             }
         }
@@ -233,7 +233,11 @@ impl<F: AsRef<str>> Machine<F> {
             Attempt::Key { by_ms } | Attempt::Opening { by_ms, .. } => Some(by_ms),
         };
         let key = self.key.as_ref().map(|key| {
-            let renew_ms = if key.is_asked { u64::MAX } else { key.renew_ms };
+            let renew_ms = if key.is_renewing {
+                u64::MAX
+            } else {
+                key.renew_ms
+            };
             renew_ms.min(key.dead_ms)
         });
         let leader = self.leader.as_ref().filter(|_| self.may_replace());
@@ -293,8 +297,8 @@ impl<F: AsRef<str>> Machine<F> {
         let Some(key) = &mut self.key else { return };
         if key.dead_ms <= now_ms {
             self.key_died(now_ms, GapReason::KeyDead);
-        } else if key.renew_ms <= now_ms && !key.is_asked {
-            key.is_asked = true;
+        } else if key.renew_ms <= now_ms && !key.is_renewing {
+            key.is_renewing = true;
             let action = Action::RenewKey(key.text.clone());
             self.actions.push_back(action);
         }
@@ -376,7 +380,7 @@ impl<F: AsRef<str>> Machine<F> {
         };
     }
 
-    fn key_came(&mut self, now_ms: u64, key: Result<String, Option<u64>>) {
+    fn key_received(&mut self, now_ms: u64, key: Result<String, Option<u64>>) {
         if !matches!(self.attempt, Attempt::Key { .. }) {
             return;
         }
@@ -396,13 +400,13 @@ impl<F: AsRef<str>> Machine<F> {
             text,
             renew_ms: now_ms + rules.renew_every_ms + later,
             dead_ms: now_ms + rules.life_ms,
-            is_asked: false,
+            is_renewing: false,
         });
     }
 
     fn renewed(&mut self, now_ms: u64, renewal: Renewal) {
         let Some(key) = &mut self.key else { return };
-        if !key.is_asked {
+        if !key.is_renewing {
             return;
         }
         match renewal {
@@ -411,7 +415,7 @@ impl<F: AsRef<str>> Machine<F> {
                 self.keep_key(now_ms, text);
             }
             Renewal::Failed => {
-                key.is_asked = false;
+                key.is_renewing = false;
                 key.renew_ms = now_ms + self.rules.backoff_ms.1;
             }
             Renewal::Dead => self.key_died(now_ms, GapReason::KeyDead),

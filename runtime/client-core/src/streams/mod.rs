@@ -6,9 +6,9 @@
 
 mod backoff;
 pub mod feed;
+mod frame_kind;
 mod keys;
 mod link;
-mod look;
 pub mod machine;
 mod overlap;
 mod rules;
@@ -18,8 +18,10 @@ mod topics;
 #[cfg(test)]
 mod machine_tests;
 
+pub use frame_kind::{
+    FrameKind, command_answer, key_expiry_ms, market_frame_kind, user_frame_kind,
+};
 pub use keys::{listen_key, path_segment};
-pub use look::{Look, command_answer, key_expiry_ms, look_at_market, look_at_user};
 pub use rules::{key_rules, millis, rules};
 pub use settings::{MarketPath, StreamSettings};
 pub use topics::{BATCH, is_documented, subscriptions};
@@ -151,7 +153,7 @@ pub enum GapReason {
     KeyDead,
     /// The consumer requested a new connection.
     #[error("the program requested a new connection")]
-    Asked,
+    Requested,
     /// The consumer was too slow, so items were dropped. The connection is still open, so no
     /// `Connected` follows.
     #[error("the program read events too slowly; some were dropped")]

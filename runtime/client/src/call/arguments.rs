@@ -439,10 +439,10 @@ fn added_by_authentication(listing: Option<&Listing>, brand: &Brand) -> Vec<Stri
     let mut names: Vec<String> = match listing.scheme {
         Scheme::Open if listing.version.is_none() => vec!["id".to_owned()],
         Scheme::Open | Scheme::ApiKey => Vec::new(),
-        Scheme::Hmac => words(&["recvWindow", "timestamp", "signature"]),
-        Scheme::Message => words(&["nonce", "user", "signer", "signature"]),
-        Scheme::WalletMessage => words(&["nonce", "user", "signature"]),
-        Scheme::Typed(_) => words(&["user", "nonce", "signatureChainId", "signature"]),
+        Scheme::Hmac => names(&["recvWindow", "timestamp", "signature"]),
+        Scheme::Message => names(&["nonce", "user", "signer", "signature"]),
+        Scheme::WalletMessage => names(&["nonce", "user", "signature"]),
+        Scheme::Typed(_) => names(&["user", "nonce", "signatureChainId", "signature"]),
     };
     if matches!(listing.scheme, Scheme::Typed(_)) {
         names.push(brand.chain_parameter.clone());
@@ -450,8 +450,8 @@ fn added_by_authentication(listing: Option<&Listing>, brand: &Brand) -> Vec<Stri
     names
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|word| (*word).to_owned()).collect()
 }
 
 pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {

@@ -21,7 +21,7 @@ use windvane_protocol::sign::Stamp;
 use windvane_protocol::wire::{Parameters, Whole};
 
 use crate::client::Client;
-use crate::outcome::{Doubt, Outcome, Refusal, RequestError};
+use crate::outcome::{Outcome, Refusal, RequestError, UnknownReason};
 use crate::settings::{Api, Settings};
 use crate::transport::RawAnswer;
 
@@ -242,7 +242,7 @@ impl Call {
         }
         let (error, excerpt) = ("its body is empty".to_owned(), String::new());
         if self.route.changes {
-            Outcome::Unknown(Doubt::Unreadable { error, excerpt })
+            Outcome::Unknown(UnknownReason::Unreadable { error, excerpt })
         } else {
             Outcome::Refused(Refusal::Unreadable { error, excerpt })
         }
@@ -269,7 +269,7 @@ impl Call {
         let Some(route) = route::named("spot.get_nonce") else {
             return RequestError::NoRoute("spot.get_nonce".to_owned()).into();
         };
-        let mut question = Parameters::new();
+        let mut poll = Parameters::new();
         let wallet = client.settings().credentials.wallet.as_ref();
         let own = wallet.map(|wallet| wallet.address().to_string());
         let address = self.parameters.get("address").map(str::to_owned).or(own);
@@ -282,10 +282,10 @@ impl Call {
             ("network", self.parameters.get("network")),
         ] {
             if let Some(value) = value {
-                question.push(name, value);
+                poll.push(name, value);
             }
         }
-        let answer = client.call(route, None, &question).await;
+        let answer = client.call(route, None, &poll).await;
         let Outcome::Done(raw) = answer else {
             return answer.map(|_| 0);
         };

@@ -63,7 +63,7 @@ fn sample(param: &route::Param) -> String {
         (_, route::Bounds::Length(low, _)) => return "x".repeat(low.max(1)),
         (_, route::Bounds::ClientOrderId) => "mm:1",
         (_, route::Bounds::SolanaAddress) => SOLANA,
-        (Kind::Enum(words), _) => words[0],
+        (Kind::Enum(names), _) => names[0],
         (Kind::Long | Kind::Int, _) => "56",
         (Kind::Boolean, _) if param.name == "closePosition" => "false",
         (Kind::Boolean, _) => "true",

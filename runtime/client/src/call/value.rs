@@ -52,7 +52,7 @@ pub(super) fn rule(param: &Param) -> String {
         Kind::Long | Kind::Int => "an integer".to_owned(),
         Kind::Decimal => "a decimal without exponent".to_owned(),
         Kind::Boolean => "true or false".to_owned(),
-        Kind::Enum(words) => format!("one of {}", words.join(", ")),
+        Kind::Enum(names) => format!("one of {}", names.join(", ")),
         Kind::List => "a JSON list".to_owned(),
         Kind::Address => ADDRESS.to_owned(),
     };
@@ -80,7 +80,7 @@ fn is_kind(kind: Kind, value: &str) -> bool {
         Kind::Decimal => decimal(value).is_some(),
         // The documents write `priceProtect` in upper case and all other flags in lower case.
         Kind::Boolean => matches!(value, "true" | "false" | "TRUE" | "FALSE"),
-        Kind::Enum(words) => words.contains(&value),
+        Kind::Enum(names) => names.contains(&value),
         Kind::Address => is_address(value),
     }
 }

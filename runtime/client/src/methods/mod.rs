@@ -56,7 +56,7 @@ macro_rules! method {
         ///
         /// ```no_run
         /// # use rust_decimal::Decimal;
-        /// # use windvane_protocol::wire::words::*;
+        /// # use windvane_protocol::wire::enums::*;
         #[doc = concat!("use windvane_protocol::wire::", $module, "::*;")]
         /// # async fn example(client: windvane_client::Client) {
         ///

@@ -35,7 +35,7 @@ impl Spot<'_> {
     ///
     /// ```no_run
     /// use windvane_protocol::wire::spot::{CreateApiKey, GetNonce};
-    /// use windvane_protocol::wire::words::UserOperation;
+    /// use windvane_protocol::wire::enums::UserOperation;
     ///
     /// # async fn example(client: windvane_client::Client) -> Option<()> {
     /// let address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";

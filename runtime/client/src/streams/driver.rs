@@ -13,7 +13,7 @@ use windvane_protocol::wire::Parameters;
 use windvane_client_core::streams::machine::{
     Action, Emit, Input, LinkId, Machine, Renewal, Rules,
 };
-use windvane_client_core::streams::{Look, listen_key, millis, path_segment};
+use windvane_client_core::streams::{FrameKind, listen_key, millis, path_segment};
 
 use crate::budget::Lane;
 use crate::client::Client;
@@ -33,7 +33,7 @@ pub(super) struct Driver {
     pub(super) tls: Arc<rustls::ClientConfig>,
     pub(super) connect_within: Duration,
     /// Classifies a frame.
-    pub(super) look: fn(&str) -> Look,
+    pub(super) look: fn(&str) -> FrameKind,
     pub(super) items: mpsc::Sender<StreamItem<Received>>,
     pub(super) restarts: mpsc::Receiver<()>,
 }
@@ -112,12 +112,12 @@ impl Run {
                 self.handle(Input::NotOpened(link, pause_ms));
             }
             SocketEvent::Text(text) => match (self.driver.look)(text.as_ref()) {
-                Look::Event => self.handle(Input::Frame(link, text)),
-                Look::Answer => {
+                FrameKind::Event => self.handle(Input::Frame(link, text)),
+                FrameKind::Answer => {
                     self.handle(Input::Frame(link, text));
                     self.handle(Input::Answer(link));
                 }
-                Look::KeyExpired(event_ms) => {
+                FrameKind::KeyExpired(event_ms) => {
                     self.handle(Input::Frame(link, text));
                     self.handle(Input::KeyExpired(link, event_ms));
                 }
@@ -158,11 +158,11 @@ impl Run {
     /// Reports an obstacle to a connection, and logs it if it differs from the last one.
     fn obstacle(&mut self, why: Obstacle) {
         let connection = self.driver.connection;
-        let words = why.to_string();
-        if self.obstacle.as_ref() != Some(&words) {
+        let text = why.to_string();
+        if self.obstacle.as_ref() != Some(&text) {
             let surface = self.driver.surface;
-            tracing::warn!(%surface, connection, "{words}; the stream tries again");
-            self.obstacle = Some(words);
+            tracing::warn!(%surface, connection, "{text}; the stream tries again");
+            self.obstacle = Some(text);
         }
         self.deliver(StreamItem::Failed { connection, why });
     }
@@ -225,11 +225,11 @@ impl Run {
             within: self.driver.connect_within,
         };
         let events = self.socket_events.clone();
-        let tell = move |event| {
+        let notify = move |event| {
             let events = events.clone();
             async move { events.send((link, event)).await.is_ok() }
         };
-        tokio::spawn(socket::run(link, dial, commands, tell));
+        tokio::spawn(socket::run(link, dial, commands, notify));
     }
 
     fn requests(&self) -> (Client, Surface) {

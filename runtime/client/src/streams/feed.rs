@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use windvane_client_core::streams::feed::{
-    self, ConnectionId, FeedError, FeedInput, FeedMachine, FeedOutput, FeedTerms, QuestionId, Text,
+    self, ConnectionId, FeedError, FeedInput, FeedMachine, FeedOutput, FeedTerms, PollId, Text,
     Verdict,
 };
 use windvane_client_core::streams::machine::LinkId;
@@ -106,13 +106,13 @@ impl Client {
         });
         let sources = sources.collect();
         let (items, receiver) = mpsc::channel(settings.streams.capacity.max(1));
-        let (happened, events) = mpsc::channel(WAITING);
+        let (sender, events) = mpsc::channel(WAITING);
         let run = Run {
             client: self.clone(),
             surface,
             machine,
             items,
-            happened,
+            sender,
             sockets: BTreeMap::new(),
             levels: BookLevels::default(),
             started: Instant::now(),
@@ -171,9 +171,9 @@ impl MarketFeed {
 
 /// An event from a socket or a request.
 #[derive(Debug)]
-enum Happened {
+enum Event {
     Socket(LinkId, SocketEvent),
-    Answered(QuestionId, Result<Received, NotDone>),
+    Answered(PollId, Result<Received, NotDone>),
 }
 
 /// The task of a feed.
@@ -182,7 +182,7 @@ struct Run {
     surface: Surface,
     machine: FeedMachine<Received>,
     items: mpsc::Sender<FeedItem>,
-    happened: mpsc::Sender<Happened>,
+    sender: mpsc::Sender<Event>,
     sockets: BTreeMap<LinkId, mpsc::UnboundedSender<SocketCommand>>,
     levels: BookLevels,
     started: Instant,
@@ -192,18 +192,18 @@ struct Run {
 
 impl Run {
     /// Runs until the consumer is dropped.
-    async fn run(mut self, mut events: mpsc::Receiver<Happened>) {
+    async fn run(mut self, mut events: mpsc::Receiver<Event>) {
         self.perform();
         loop {
             let due_ms = self.machine.timeout_ms().min(self.now_ms() + LATEST_MS);
             let due = self.started + Duration::from_millis(due_ms);
             tokio::select! {
-                Some(happened) = events.recv() => match happened {
-                    Happened::Socket(link, event) => self.socket_event(link, event),
-                    Happened::Answered(question, result) => {
+                Some(event) = events.recv() => match event {
+                    Event::Socket(link, event) => self.socket_event(link, event),
+                    Event::Answered(poll, result) => {
                         let venue_us = self.client.clock().venue_us(self.surface);
                         let venue_ms = venue_us.div_euclid(1_000);
-                        self.handle(FeedInput::Answered { question, result, venue_ms });
+                        self.handle(FeedInput::Answered { poll, result, venue_ms });
                     }
                 },
                 () = tokio::time::sleep_until(due) => {
@@ -261,8 +261,8 @@ impl Run {
                 FeedOutput::Close(link) => {
                     self.sockets.remove(&link);
                 }
-                FeedOutput::Ask(question, route, parameters) => {
-                    self.ask(question, route, parameters);
+                FeedOutput::Poll(poll, route, parameters) => {
+                    self.poll(poll, route, parameters);
                 }
                 FeedOutput::Frame(connection, frame) => self.frame(connection, frame),
                 FeedOutput::Item(item) => self.deliver(item.map(MarketFrame)),
@@ -277,12 +277,15 @@ impl Run {
             let held = FeedInput::Held(link, millis(stop));
             return self.machine.handle(now_ms, held);
         }
-        let happened = self.happened.clone();
-        let tell = move |event| {
-            let happened = happened.clone();
-            async move { happened.send(Happened::Socket(link, event)).await.is_ok() }
+        let sender = self.sender.clone();
+        let notify = move |event| {
+            let sender = sender.clone();
+            async move { sender.send(Event::Socket(link, event)).await.is_ok() }
         };
-        match self.client.socket(self.surface, (link, path.path()), tell) {
+        match self
+            .client
+            .socket(self.surface, (link, path.path()), notify)
+        {
             Ok(commands) => {
                 self.sockets.insert(link, commands);
             }
@@ -307,23 +310,23 @@ impl Run {
     }
 
     /// Each request has its own task, so that a slow one does not delay the others.
-    fn ask(&self, question: QuestionId, route: &'static Route, parameters: Parameters) {
+    fn poll(&self, poll: PollId, route: &'static Route, parameters: Parameters) {
         let client = self.client.in_lane(Lane::Query);
-        let happened = self.happened.clone();
+        let sender = self.sender.clone();
         tokio::spawn(async move {
             let outcome = client.call(route, None, &parameters).await;
             let result = outcome.into_result();
             let result = result.map(|answer| Received::now(answer.text));
             // A feed that has ended receives nothing, and needs nothing.
-            let _ = happened.send(Happened::Answered(question, result)).await;
+            let _ = sender.send(Event::Answered(poll, result)).await;
         });
     }
 
     fn frame(&mut self, connection: ConnectionId, frame: Received) {
         let decoded = market_stream::decode(frame.as_ref(), &mut self.levels).ok();
-        let said = (frame.as_ref(), decoded.as_ref());
+        let content = (frame.as_ref(), decoded.as_ref());
         let now_ms = millis(self.started.elapsed());
-        let frame = match self.machine.hear(now_ms, connection, said) {
+        let frame = match self.machine.frame_verdict(now_ms, connection, content) {
             Verdict::Pass => frame,
             Verdict::PassAs(text) => frame.with_text(text),
             Verdict::Drop => return,

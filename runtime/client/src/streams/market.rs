@@ -9,7 +9,7 @@ use windvane_protocol::market_stream::{self, MarketStreamFrame, Topic};
 use windvane_protocol::route::Surface;
 
 use windvane_client_core::streams::{
-    BATCH, is_documented, look_at_market, millis, rules, subscriptions,
+    BATCH, is_documented, market_frame_kind, millis, rules, subscriptions,
 };
 
 use crate::client::Client;
@@ -121,7 +121,7 @@ impl Client {
                 url: format!("{}{}", address.as_str().trim_end_matches('/'), path.path()),
                 tls: self.tls(),
                 connect_within: settings.streams.connect_within,
-                look: look_at_market,
+                look: market_frame_kind,
                 items: items.clone(),
                 restarts: restart_requests,
             };
@@ -152,7 +152,7 @@ impl MarketStream {
         self.restarts.len()
     }
 
-    /// Closes one connection and opens a new one. [`super::GapReason::Asked`] follows.
+    /// Closes one connection and opens a new one. [`super::GapReason::Requested`] follows.
     pub fn restart(&self, connection: usize) {
         if let Some(restart) = self.restarts.get(connection) {
             // One waiting request is enough.

@@ -21,7 +21,7 @@ use super::received::Received;
 use super::start::{self, StreamStartError};
 
 impl Client {
-    /// Opens a WebSocket of a surface at `path`, on a task of the current tokio runtime. `tell`
+    /// Opens a WebSocket of a surface at `path`, on a task of the current tokio runtime. `notify`
     /// receives the events in order; it returns `false` when no one listens any more.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl Client {
         &self,
         surface: Surface,
         (link, path): (LinkId, &str),
-        tell: impl Fn(SocketEvent) -> F + Send + 'static,
+        notify: impl Fn(SocketEvent) -> F + Send + 'static,
     ) -> Result<mpsc::UnboundedSender<SocketCommand>, StreamStartError> {
         let address = start::address_for(self.settings(), surface, path)?;
         let dial = Dial {
@@ -39,7 +39,7 @@ impl Client {
             within: self.settings().streams.connect_within,
         };
         let (sender, commands) = mpsc::unbounded_channel();
-        tokio::spawn(run(link, dial, commands, tell));
+        tokio::spawn(run(link, dial, commands, notify));
         Ok(sender)
     }
 }
@@ -87,12 +87,12 @@ pub(super) struct Dial {
     pub(super) within: Duration,
 }
 
-/// Runs until either side closes the socket, or until `tell` reports that no one listens.
+/// Runs until either side closes the socket, or until `notify` reports that no one listens.
 pub(super) async fn run<F: Future<Output = bool> + Send>(
     link: LinkId,
     dial: Dial,
     mut commands: mpsc::UnboundedReceiver<SocketCommand>,
-    tell: impl Fn(SocketEvent) -> F + Send,
+    notify: impl Fn(SocketEvent) -> F + Send,
 ) {
     let connector = Some(Connector::Rustls(dial.tls));
     let connecting = connect_async_tls_with_config(&dial.url, None, true, connector);
@@ -100,22 +100,22 @@ pub(super) async fn run<F: Future<Output = bool> + Send>(
         Ok(Ok((socket, _))) => socket,
         Ok(Err(error)) => {
             let not_opened = SocketEvent::NotOpened(error.to_string(), refused(&error));
-            tell(not_opened).await;
+            notify(not_opened).await;
             return;
         }
         Err(_) => {
             let why = format!("no handshake within {} ms", dial.within.as_millis());
             let not_opened = SocketEvent::NotOpened(why, Refused::default());
-            tell(not_opened).await;
+            notify(not_opened).await;
             return;
         }
     };
-    if !tell(SocketEvent::Opened).await {
+    if !notify(SocketEvent::Opened).await {
         return;
     }
     while let Some(event) = step(link, &mut socket, &mut commands).await {
         let is_closed = matches!(event, SocketEvent::Closed);
-        if !tell(event).await || is_closed {
+        if !notify(event).await || is_closed {
             return;
         }
         // Let each frame be processed before the next one is read. If many arrive together, the

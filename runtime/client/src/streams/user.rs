@@ -5,7 +5,7 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 use windvane_protocol::route::Surface;
 use windvane_protocol::user_stream::{self, UserStreamEvent};
 
-use windvane_client_core::streams::{key_rules, look_at_user, rules};
+use windvane_client_core::streams::{key_rules, rules, user_frame_kind};
 
 use crate::client::Client;
 
@@ -58,7 +58,7 @@ impl Client {
             url: format!("{}/ws/", address.as_str().trim_end_matches('/')),
             tls: self.tls(),
             connect_within: settings.streams.connect_within,
-            look: look_at_user,
+            look: user_frame_kind,
             items,
             restarts: restart_requests,
         };
@@ -92,7 +92,7 @@ impl UserStream {
     }
 
     /// Closes the connection and opens a new one. A consumer calls it if it has evidence that the
-    /// stream is silent but should not be. [`super::GapReason::Asked`] follows.
+    /// stream is silent but should not be. [`super::GapReason::Requested`] follows.
     pub fn restart(&self) {
         // One waiting request is enough.
         let _ = self.restarts.try_send(());

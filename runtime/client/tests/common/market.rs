@@ -42,7 +42,7 @@ pub struct Habits {
 
 /// The requests that the venue received.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct Received {
     /// Paths of requests, with their queries.
     pub requests: Vec<String>,
     /// Paths of WebSocket handshakes.
@@ -56,7 +56,7 @@ pub struct Asked {
 pub struct Market {
     address: SocketAddr,
     habits: Habits,
-    asked: Arc<Mutex<Asked>>,
+    received: Arc<Mutex<Received>>,
     /// The market's time; all its data follows from it.
     time: Arc<AtomicU64>,
     /// Wakes the streams that must end.
@@ -69,7 +69,7 @@ impl Market {
         let market = Self {
             address: listener.local_addr().unwrap(),
             habits,
-            asked: Arc::default(),
+            received: Arc::default(),
             time: Arc::new(AtomicU64::new(100)),
             cut: Arc::default(),
         };
@@ -82,8 +82,8 @@ impl Market {
         market
     }
 
-    pub fn asked(&self) -> Asked {
-        self.asked.lock().unwrap().clone()
+    pub fn received(&self) -> Received {
+        self.received.lock().unwrap().clone()
     }
 
     /// Settings whose streams notice everything within a fraction of a second.
@@ -119,7 +119,7 @@ impl Market {
                 return;
             };
             if head.to_ascii_lowercase().contains("upgrade: websocket") {
-                self.asked.lock().unwrap().sockets.push(path.clone());
+                self.received.lock().unwrap().sockets.push(path.clone());
                 if self.habits.unknown_paths.contains(&path.as_str()) {
                     let answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
                     let _ = stream.write_all(answer.as_bytes()).await;
@@ -144,7 +144,7 @@ impl Market {
     }
 
     fn answer(&self, path: String) -> String {
-        let is_first = self.asked.lock().unwrap().requests.is_empty();
+        let is_first = self.received.lock().unwrap().requests.is_empty();
         let (status, body) = match (self.habits.rest_status, self.habits.refuses_once) {
             (Some(status), _) => (status, String::new()),
             (None, Some(code)) if is_first => {
@@ -155,7 +155,7 @@ impl Market {
             }
             _ => (200, rest(&path, self.now())),
         };
-        self.asked.lock().unwrap().requests.push(path);
+        self.received.lock().unwrap().requests.push(path);
         let length = body.len();
         let retry = "Retry-After: 600\r\n";
         format!("HTTP/1.1 {status} Word\r\n{retry}Content-Length: {length}\r\n\r\n{body}")
@@ -165,13 +165,13 @@ impl Market {
         let mut socket = accept_async(stream).await.unwrap();
         let is_combined = path.starts_with("/stream");
         let mut topics: Vec<String> = Vec::new();
-        let mut pulse = tokio::time::interval(Duration::from_millis(10));
+        let mut ticker = tokio::time::interval(Duration::from_millis(10));
         loop {
             let message = tokio::select! {
                 message = socket.next() => message,
                 () = self.cut.notified() => return,
-                _ = pulse.tick() => {
-                    for text in self.pulse(&topics, is_combined) {
+                _ = ticker.tick() => {
+                    for text in self.frames(&topics, is_combined) {
                         if socket.send(Message::text(text)).await.is_err() {
                             return;
                         }
@@ -189,7 +189,7 @@ impl Market {
                 .iter()
                 .map(|topic| topic.as_str().unwrap().to_owned());
             let params: Vec<String> = params.collect();
-            self.asked.lock().unwrap().topics.extend(params.clone());
+            self.received.lock().unwrap().topics.extend(params.clone());
             let has = |part: Option<&str>| {
                 part.is_some_and(|part| params.iter().any(|topic| topic.contains(part)))
             };
@@ -216,7 +216,7 @@ impl Market {
 
 impl Market {
     /// The frames that the stream of these topics sends at a pulse.
-    fn pulse(&self, topics: &[String], is_combined: bool) -> Vec<String> {
+    fn frames(&self, topics: &[String], is_combined: bool) -> Vec<String> {
         let frame = |topic: &String| {
             let payload = payload(topic, self.now());
             if is_combined || topic.contains("tradepro") {

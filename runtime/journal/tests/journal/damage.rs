@@ -102,7 +102,7 @@ fn damage(segment: &Path, rng: &mut Rng) -> String {
         .filter(|path| path.is_file())
         .collect();
     files.sort();
-    // The log and the tail contain the blocks, so most of the damage goes to them.
+    // The log and the WAL contain the blocks, so most of the damage goes to them.
     let large = [segment.join("db"), segment.join("tail")];
     let file = match rng.below(5) {
         0 | 1 => &large[0],
@@ -202,7 +202,7 @@ fn a_changed_or_missing_block_ends_the_chain() {
 }
 
 #[test]
-fn a_segment_without_a_tail_of_format_1_is_read() {
+fn a_segment_without_a_wal_of_format_1_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let (_, appended) = crashed(folder.path());
     let live = folder.path().join("live");

@@ -90,8 +90,8 @@ fn a_hanging_sync_is_reported_while_it_hangs() {
         stall_after: Duration::from_millis(20),
         hooks: Hooks {
             sync: Some(Arc::new(move || {
-                if let Ok(gate) = hangs.lock().unwrap().try_recv() {
-                    let _ = gate.recv();
+                if let Ok(sync_gate) = hangs.lock().unwrap().try_recv() {
+                    let _ = sync_gate.recv();
                 }
                 Ok(())
             })),
@@ -101,7 +101,7 @@ fn a_hanging_sync_is_reported_while_it_hangs() {
     };
     let (mut rig, _) = Rig::start(folder.path(), &options);
     for _ in 0..2 {
-        let (gate, opened) = mpsc::channel();
+        let (sync_gate, opened) = mpsc::channel();
         hang.send(opened).unwrap();
         rig.append().unwrap();
         // An earlier write may have been slow without hanging, so only the present report counts.
@@ -117,7 +117,7 @@ fn a_hanging_sync_is_reported_while_it_hangs() {
             rig.events.try_recv().is_err(),
             "no event is expected while the sync hangs"
         );
-        drop(gate);
+        drop(sync_gate);
         let Event::Healthy { stalled } = rig.event() else {
             panic!("the healthy event must come first");
         };
@@ -151,15 +151,15 @@ fn filler() {
     };
     assert!(matches!(failure, Failure::DiskFull(_)), "{failure}");
     assert!(durable.last_record > 10, "{durable:?}");
-    rig.journal.directory().latches();
+    rig.journal.directory().kill_switch();
     std::fs::remove_file(ballast).unwrap();
     rig.roll();
     rig.wait_durable(rig.source.chain());
     rig.append_durably(2);
     let end = rig.journal.close().unwrap();
 
-    let said = format!("{} {}", durable.last_record, end.last_record);
-    std::fs::write(folder.join("said"), said).unwrap();
+    let positions = format!("{} {}", durable.last_record, end.last_record);
+    std::fs::write(folder.join("said"), positions).unwrap();
 }
 
 /// Checks the journal that the filler left.
@@ -168,8 +168,8 @@ fn checker() {
     let Some(folder) = child_folder() else {
         return; // runs only as the child process of the tests below
     };
-    let said = std::fs::read_to_string(folder.join("said")).unwrap();
-    let (durable, end) = said.split_once(' ').unwrap();
+    let positions = std::fs::read_to_string(folder.join("said")).unwrap();
+    let (durable, end) = positions.split_once(' ').unwrap();
     let report = verify(&folder).unwrap();
     let mut gaps = report.problems.iter().map(|p| &p.what);
     assert!(
@@ -270,7 +270,7 @@ fn a_read_only_disk_can_be_verified_but_not_used() {
 }
 
 #[test]
-fn a_latch_survives_a_lost_journal() {
+fn the_kill_switch_survives_a_lost_journal() {
     let folder = tempfile::tempdir().unwrap();
     let (rig, _) = Rig::start(folder.path(), &Options::default());
     let reason = "max_drawdown".to_owned();
@@ -278,9 +278,9 @@ fn a_latch_survives_a_lost_journal() {
         account: Latch::Halted { reason },
         ..Latches::default()
     };
-    rig.journal.directory().set_latches(&halted).unwrap();
+    rig.journal.directory().set_kill_switch(&halted).unwrap();
     drop(rig);
     let journal: PathBuf = folder.path().join("journal");
     std::fs::remove_dir_all(journal).unwrap();
-    assert_eq!(locked(folder.path()).latches(), halted);
+    assert_eq!(locked(folder.path()).kill_switch(), halted);
 }

@@ -19,8 +19,8 @@ fn stored_in(format: u32) -> PathBuf {
 }
 
 /// A description of the content of a journal.
-fn words(data: &Path) -> String {
-    let mut words = String::new();
+fn content(data: &Path) -> String {
+    let mut content = String::new();
     for number in segments(data).unwrap() {
         let read = segment(data, number).unwrap();
         let (sealed, lost, tear) = (read.sealed, read.lost.clone(), read.tear.clone());
@@ -37,7 +37,7 @@ fn words(data: &Path) -> String {
             .map(|byte| format!("{byte:02x}"))
             .concat();
         writeln!(
-            words,
+            content,
             "segment {number}: sealed {sealed}, {} blocks, {market} bytes of market parts, lost {lost:?}, \
              tear {tear:?}, last hash {hash}",
             blocks.len()
@@ -46,9 +46,9 @@ fn words(data: &Path) -> String {
     }
     for entry in ledger(data).unwrap() {
         let lines = String::from_utf8(entry.lines).unwrap();
-        writeln!(words, "ledger {}: {lines:?}", entry.segment).unwrap();
+        writeln!(content, "ledger {}: {lines:?}", entry.segment).unwrap();
     }
-    words
+    content
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn the_files_of_this_version_stay_readable() {
     let data = folder.path().join("data");
     copy(&stored().join("data"), &data);
     let expected = fs::read_to_string(stored().join("words.txt")).unwrap();
-    assert_eq!(words(&data), expected);
+    assert_eq!(content(&data), expected);
     let problems = verify(&data).unwrap().problems;
     assert_eq!(problems, []);
     let (_, recovered) = open(locked(&data)).unwrap();
@@ -71,7 +71,7 @@ fn the_files_of_this_version_stay_readable() {
 }
 
 /// Recorded with the journal of the parent of commit ca2d05f: two segments that are only in sled,
-/// without a tail. The first was sealed; the second was open when its process was killed. Folders
+/// without a WAL. The first was sealed; the second was open when its process was killed. Folders
 /// of format 2 are in `tests/fixtures` of the repository.
 #[test]
 fn a_journal_of_format_1_can_be_read_and_continued() {
@@ -85,7 +85,7 @@ fn a_journal_of_format_1_can_be_read_and_continued() {
         "block counts of the program that recorded the fixture"
     );
     let expected = fs::read_to_string(stored_in(1).join("words.txt")).unwrap();
-    assert_eq!(words(&data), expected);
+    assert_eq!(content(&data), expected);
     assert_eq!(verify(&data).unwrap().problems, []);
     let (mut rig, recovered) = Rig::start(&data, &Options::default());
     assert_eq!(recovered.verdict, Verdict::Clean);
@@ -128,5 +128,5 @@ fn record_the_fixture() {
     drop(rig.journal);
     fs::copy(killed.join("mark"), left.join("mark")).unwrap();
     fs::remove_file(left.join("lock")).unwrap();
-    fs::write(stored().join("words.txt"), words(&left)).unwrap();
+    fs::write(stored().join("words.txt"), content(&left)).unwrap();
 }

@@ -57,34 +57,34 @@ fn appender() {
 
 /// The output of a child until it was killed.
 #[derive(Default)]
-struct Said {
+struct ChildOutput {
     epoch: Option<u64>,
     durable: Option<(u64, String)>,
 }
 
 /// Runs a child, kills it after this many lines, and reads its output to the end.
-fn run_and_kill(folder: &Path, lines: usize) -> Said {
+fn run_and_kill(folder: &Path, lines: usize) -> ChildOutput {
     let mut command = child("kills::appender", folder, "exec \"$@\"");
     let mut child = Guard(command.spawn().unwrap());
     let out = BufReader::new(child.0.stdout.take().unwrap());
-    let mut said = Said::default();
+    let mut output = ChildOutput::default();
     for (i, line) in out.lines().enumerate() {
         let line = line.unwrap();
         if i == lines {
             child.0.kill().unwrap();
         }
         if let Some(epoch) = line.strip_prefix("epoch ") {
-            said.epoch = Some(epoch.parse().unwrap());
+            output.epoch = Some(epoch.parse().unwrap());
         } else if let Some(durable) = line.strip_prefix("durable ") {
             // The kill may have cut the last line. Then it does not count as acknowledged.
             if let Some((record, hash)) = durable.split_once(' ')
                 && hash.ends_with(']')
             {
-                said.durable = Some((record.parse().unwrap(), hash.to_owned()));
+                output.durable = Some((record.parse().unwrap(), hash.to_owned()));
             }
         }
     }
-    said
+    output
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn no_acknowledged_record_is_lost_and_no_epoch_is_reused() {
     for kill in 0..kills {
         // The first lines come from the test runner and from the recovery.
         let lines = rng.below([6, 20, 150][kill % 3]);
-        let said = run_and_kill(folder.path(), lines);
-        if let Some(said) = said.epoch {
-            assert!(said > epoch, "kill {kill}: epoch {said} after {epoch}");
-            epoch = said;
+        let output = run_and_kill(folder.path(), lines);
+        if let Some(output) = output.epoch {
+            assert!(output > epoch, "kill {kill}: epoch {output} after {epoch}");
+            epoch = output;
         }
         let (_, recovered) = open(locked(folder.path())).unwrap();
         assert!(
@@ -110,7 +110,7 @@ fn no_acknowledged_record_is_lost_and_no_epoch_is_reused() {
         );
         assert!(recovered.found.last_record >= durable, "kill {kill}");
         durable = recovered.found.last_record;
-        let Some((record, hash)) = said.durable else {
+        let Some((record, hash)) = output.durable else {
             continue;
         };
         assert!(durable >= record, "kill {kill}: {durable} of {record}");

@@ -48,8 +48,8 @@ fn a_segment_ends_on_request_and_the_chain_continues() {
         assert!(rig.journal.segment_blocks() >= 5);
         assert!(rig.journal.segment_bytes() > 50);
         rig.roll();
-        let begun = (rig.journal.segment_records(), rig.journal.segment_bytes());
-        assert_eq!(begun, (0, 0));
+        let started = (rig.journal.segment_records(), rig.journal.segment_bytes());
+        assert_eq!(started, (0, 0));
         // The test does not wait for the new segment, but these blocks belong to it.
         rig.append_durably(5);
     }
@@ -60,26 +60,26 @@ fn a_segment_ends_on_request_and_the_chain_continues() {
     assert_eq!(report.problems, []);
     assert_eq!(report.segments.len(), 4);
     let (_, recovered) = open(locked(folder.path())).unwrap();
-    assert_eq!(recovered.head, b"next head");
+    assert_eq!(recovered.checkpoint, b"next head");
     assert!(recovered.blocks.eq(rig.appended[25..].iter().cloned()));
 }
 
 #[test]
-fn large_heads_are_read_back() {
+fn large_checkpoints_are_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut seed = 9_u64;
-    let mut head = vec![0; 5_000_000];
-    for byte in &mut head {
+    let mut checkpoint = vec![0; 5_000_000];
+    for byte in &mut checkpoint {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         *byte = (seed >> 33) as u8;
     }
-    for head in [head, Vec::new()] {
+    for checkpoint in [checkpoint, Vec::new()] {
         let (ready, recovered) = open(locked(folder.path())).unwrap();
         let (listener, _events) = listener();
-        let journal = ready.begin(&head, recovered.next, &Options::default(), listener);
+        let journal = ready.begin(&checkpoint, recovered.next, &Options::default(), listener);
         drop(journal.unwrap());
         let (_, recovered) = open(locked(folder.path())).unwrap();
-        assert!(recovered.head == head);
+        assert!(recovered.checkpoint == checkpoint);
         assert_eq!(recovered.verdict, Verdict::Clean);
     }
 }
@@ -97,16 +97,16 @@ fn blocks_that_do_not_continue_the_chain_are_refused() {
 #[test]
 fn a_full_queue_returns_the_block() {
     let folder = tempfile::tempdir().unwrap();
-    let (gate, opened) = std::sync::mpsc::channel::<()>();
+    let (sync_gate, opened) = std::sync::mpsc::channel::<()>();
     let opened = std::sync::Mutex::new(opened);
     let options = Options {
         queue_blocks: 1,
-        // The sync of the head passes. Each later sync waits until the gate is dropped.
+        // The sync of the checkpoint passes. Each later sync waits until the gate is dropped.
         hooks: Hooks {
             sync: Some(std::sync::Arc::new({
-                let head = std::sync::atomic::AtomicBool::new(true);
+                let checkpoint = std::sync::atomic::AtomicBool::new(true);
                 move || {
-                    if !head.swap(false, std::sync::atomic::Ordering::SeqCst) {
+                    if !checkpoint.swap(false, std::sync::atomic::Ordering::SeqCst) {
                         let _ = opened.lock().unwrap().recv();
                     }
                     Ok(())
@@ -129,7 +129,7 @@ fn a_full_queue_returns_the_block() {
         }
     }
     assert_eq!(rig.journal.chain().next_block, block.number);
-    drop(gate);
+    drop(sync_gate);
     rig.wait_durable(rig.journal.chain());
     rig.journal.append(block).unwrap();
     rig.wait_durable(rig.source.chain());
@@ -157,7 +157,7 @@ fn records_are_exported_by_sequence_across_segments() {
     assert_eq!(windvane_journal::segments(folder.path()).unwrap(), [1, 2]);
     let second = windvane_journal::segment(folder.path(), 2).unwrap();
     assert_eq!(
-        (second.head.as_slice(), second.blocks.len()),
+        (second.checkpoint.as_slice(), second.blocks.len()),
         (&b"next head"[..], 10)
     );
     assert_eq!((all[0].segment, all[all.len() - 1].segment), (1, 2));
@@ -272,7 +272,7 @@ proptest! {
         let (_, recovered) = open(locked(&path)).unwrap();
         prop_assert_eq!(recovered.verdict, Verdict::Clean);
         prop_assert_eq!(recovered.sealed, sealed);
-        prop_assert_eq!(recovered.head, b"head");
+        prop_assert_eq!(recovered.checkpoint, b"head");
         prop_assert_eq!(recovered.found, rig.source.chain());
         if sealed {
             prop_assert!(recovered.blocks.eq(rig.appended));

@@ -15,4 +15,4 @@ mod kills;
 mod life;
 mod market;
 mod support;
-mod tail;
+mod wal;

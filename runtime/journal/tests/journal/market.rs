@@ -18,9 +18,13 @@ fn folder_of(data: &Path, number: u32) -> PathBuf {
 
 /// Waits until a file exists.
 fn wait_for(path: &Path) {
-    let begun = Instant::now();
+    let started = Instant::now();
     while !path.exists() {
-        assert!(begun.elapsed() < PATIENCE, "{} is missing", path.display());
+        assert!(
+            started.elapsed() < PATIENCE,
+            "{} is missing",
+            path.display()
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -41,9 +45,9 @@ fn crashed(folder: &Path) -> (PathBuf, Vec<Block>) {
         .filter(|block| has_market(block))
         .count();
     let file = folder_of(&live, 1).join("market");
-    let begun = Instant::now();
+    let started = Instant::now();
     while fs::metadata(&file).unwrap().len() != (bytes + 12 * frames) as u64 {
-        assert!(begun.elapsed() < PATIENCE);
+        assert!(started.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(2));
     }
     copy(&live, &left);
@@ -220,13 +224,13 @@ fn a_kill_during_packing_leaves_a_complete_segment() {
         assert!(read.blocks.eq(appended.iter().cloned()), "image {at}");
         // The next start finishes the packing.
         let (rig, _) = Rig::start_as(folder.path(), &Options::default());
-        let begun = Instant::now();
+        let started = Instant::now();
         let count = || {
             let entries = fs::read_dir(&one).unwrap().map(|entry| entry.unwrap());
             entries.filter(|entry| entry.path().is_file()).count()
         };
         while count() != 2 {
-            assert!(begun.elapsed() < PATIENCE, "image {at}");
+            assert!(started.elapsed() < PATIENCE, "image {at}");
             std::thread::sleep(Duration::from_millis(5));
         }
         drop(rig);
@@ -306,13 +310,13 @@ fn old_market_data_is_dropped_before_the_rest() {
 fn an_order_is_durable_while_the_sync_of_market_parts_hangs() {
     let folder = tempfile::tempdir().unwrap();
     let (began, begins) = mpsc::channel();
-    let (open_gate, gate) = mpsc::channel::<()>();
-    let gate = Mutex::new(gate);
+    let (release_syncs, sync_gate) = mpsc::channel::<()>();
+    let sync_gate = Mutex::new(sync_gate);
     let options = Options {
         hooks: Hooks {
             market: Some(Arc::new(move || {
                 let _ = began.send(());
-                let _ = gate.lock().unwrap().recv();
+                let _ = sync_gate.lock().unwrap().recv();
                 Ok(())
             })),
             ..Hooks::default()
@@ -329,5 +333,5 @@ fn an_order_is_durable_while_the_sync_of_market_parts_hangs() {
         rig.append().unwrap();
         rig.wait_durable(rig.source.chain());
     }
-    drop(open_gate);
+    drop(release_syncs);
 }

@@ -3,17 +3,17 @@
 
 use std::borrow::Cow;
 
-use windvane_client::{Asked, NotDone, Refusal};
+use windvane_client::{CalledRoute, NotDone, Refusal};
 use windvane_engine::engine::{FolderIds, newest_orders};
 use windvane_model::protocol::{MarginTerms, Outcome, Reply};
 use windvane_model::refusal::Blame;
 use windvane_model::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
 use windvane_model::{ClientOrderId, Instrument, InstrumentId, Request, Surface, Time};
-use windvane_protocol::speak::{FuturesAccount, Note};
-use windvane_session::{Exchange, Question};
+use windvane_protocol::adapter::{FuturesAccount, Note};
+use windvane_session::{Exchange, Query};
 
 use super::Report;
-use super::ask::{Answered, Asker};
+use super::query::{QueryClient, QueryResult};
 use windvane_config::{Config, MarketData, PositionMode};
 use windvane_report::utc::seconds_text;
 
@@ -21,7 +21,7 @@ use windvane_report::utc::seconds_text;
 pub(super) async fn look(
     config: &Config,
     surface: Surface,
-    asker: Asker<'_>,
+    queries: QueryClient<'_>,
     (futures_account, ids): (&FuturesAccount, &FolderIds),
     report: &mut Report,
 ) {
@@ -37,7 +37,7 @@ pub(super) async fn look(
         );
         return;
     }
-    let answered = asker.read(Subject::Account { surface }).await;
+    let answered = queries.read(Subject::Account { surface }).await;
     match answered.truth() {
         Some(Truth::Account(account)) => {
             let from = match futures_account {
@@ -49,19 +49,19 @@ pub(super) async fn look(
             report.ok("account", format!("{surface}: read from {from}"));
             permissions(surface, account, report);
             if surface == Surface::Futures {
-                let exchange = asker.exchange;
+                let exchange = queries.exchange;
                 let failed = answered.failed_later.as_ref();
                 modes(config, account, (failed, exchange), report);
                 leverage(&answered.replies, exchange, report);
             }
         }
-        _ => not_read(surface, &answered, asker.exchange, report),
+        _ => not_read(surface, &answered, queries.exchange, report),
     }
-    trading_right(surface, asker, report).await;
-    let is_alone = orders(config, surface, (asker, ids), report).await;
-    let traded = trades(surface, asker, report).await;
+    trading_right(surface, queries, report).await;
+    let is_alone = orders(config, surface, (queries, ids), report).await;
+    let traded = trades(surface, queries, report).await;
     if is_alone {
-        filled_orders(config, (asker, ids), (surface, &traded), report).await;
+        filled_orders(config, (queries, ids), (surface, &traded), report).await;
     }
 }
 
@@ -70,15 +70,15 @@ pub(super) async fn look(
 /// cancel of an order that does not exist. Of all routes that need the trading right, only this
 /// request can have no effect: a countdown would cancel orders from outside, and every other
 /// request places or changes something.
-async fn trading_right(surface: Surface, asker: Asker<'_>, report: &mut Report) {
-    let Some(instrument) = instruments(asker.exchange, surface).next() else {
+async fn trading_right(surface: Surface, queries: QueryClient<'_>, report: &mut Report) {
+    let Some(instrument) = instruments(queries.exchange, surface).next() else {
         return;
     };
     let request = Request::Cancel {
         instrument,
         client_order_id: ClientOrderId::told(NEVER_GIVEN_OUT),
     };
-    let Some(answered) = asker.request(&request).await else {
+    let Some(answered) = queries.request(&request).await else {
         return;
     };
     let refused = answered.replies.iter().find_map(|reply| match reply {
@@ -90,7 +90,7 @@ async fn trading_right(surface: Surface, asker: Asker<'_>, report: &mut Report) 
     });
     match (&answered.failed, refused) {
         (None, _) => report.ok("permissions", format!("{surface}: the key may trade")),
-        (Some(failed), _) if asker.exchange.is_nothing_to_cancel(failed) => report.ok(
+        (Some(failed), _) if queries.exchange.is_nothing_to_cancel(failed) => report.ok(
             "permissions",
             format!(
                 "{surface}: the key may trade; the test cancel was answered with `no such \
@@ -115,7 +115,12 @@ async fn trading_right(surface: Surface, asker: Asker<'_>, report: &mut Report) 
 /// An order id that no run and no person uses.
 const NEVER_GIVEN_OUT: &str = "windvane-check-no-such-order";
 
-fn not_read(surface: Surface, answered: &Answered, exchange: &dyn Exchange, report: &mut Report) {
+fn not_read(
+    surface: Surface,
+    answered: &QueryResult,
+    exchange: &dyn Exchange,
+    report: &mut Report,
+) {
     let unreadable = answered.notes.iter().find_map(|note| match note {
         Note::Unreadable { error, .. } => Some(error.to_string()),
         _ => None,
@@ -142,10 +147,10 @@ fn not_read(surface: Surface, answered: &Answered, exchange: &dyn Exchange, repo
 /// The advice after a failed read.
 fn mend(failed: &NotDone, exchange: &dyn Exchange) -> String {
     match failed {
-        NotDone::Refused(refusal @ Refusal::Venue { asked, .. })
+        NotDone::Refused(refusal @ Refusal::Venue { called_route, .. })
             if refusal.is_of_unserved_read() =>
         {
-            without_route(*asked, exchange)
+            without_route(*called_route, exchange)
         }
         NotDone::Refused(refusal) => mend_of(refusal).into_owned(),
         NotDone::Unknown(doubt) => doubt.advice().to_owned(),
@@ -155,14 +160,14 @@ fn mend(failed: &NotDone, exchange: &dyn Exchange) -> String {
 
 /// The advice if the venue does not serve a route. Only the futures account can be read from
 /// another route.
-fn without_route(asked: Asked, exchange: &dyn Exchange) -> String {
-    let account = exchange.ask(Question::FuturesAccount);
-    if account.is_some_and(|call| call.route == asked.route) {
+fn without_route(called_route: CalledRoute, exchange: &dyn Exchange) -> String {
+    let account = exchange.encode_query(Query::FuturesAccount);
+    if account.is_some_and(|call| call.route == called_route.route) {
         return "the venue has no such route: set account.user to the main wallet's address; then \
                 the account is read from the info endpoint"
             .to_owned();
     }
-    asked.advice_where_not_served()
+    called_route.advice_where_not_served()
 }
 
 /// The advice after a rejected read (docs/interface/errors.md#classes).
@@ -290,12 +295,12 @@ fn instruments(exchange: &dyn Exchange, surface: Surface) -> impl Iterator<Item 
 async fn orders(
     config: &Config,
     surface: Surface,
-    (asker, ids): (Asker<'_>, &FolderIds),
+    (queries, ids): (QueryClient<'_>, &FolderIds),
     report: &mut Report,
 ) -> bool {
-    let answered = asker.read(Subject::OpenOrders { surface }).await;
+    let answered = queries.read(Subject::OpenOrders { surface }).await;
     let Some(Truth::OpenOrders(open)) = answered.truth() else {
-        not_read(surface, &answered, asker.exchange, report);
+        not_read(surface, &answered, queries.exchange, report);
         return true;
     };
     let is_own = |order: &&OpenOrder| {
@@ -372,7 +377,7 @@ type Traded = Vec<(InstrumentId, Vec<AccountTrade>)>;
 /// trades, or lists no recent ones because they may be behind, the list of orders shows it.
 async fn filled_orders(
     config: &Config,
-    (asker, ids): (Asker<'_>, &FolderIds),
+    (queries, ids): (QueryClient<'_>, &FolderIds),
     (surface, traded): (Surface, &Traded),
     report: &mut Report,
 ) {
@@ -381,20 +386,20 @@ async fn filled_orders(
     let oldest = ids.read_at().plus_ms(lately_ms.saturating_neg());
     let mut lists_orders = true;
     let mut unseen = None;
-    for instrument in instruments(asker.exchange, surface) {
+    for instrument in instruments(queries.exchange, surface) {
         let trades = traded.iter().find(|(of, _)| *of == instrument);
         let recent = trades.iter().flat_map(|(_, trades)| trades);
         let recent: Vec<_> = recent.filter(|trade| trade.time >= oldest).collect();
         let orders = match recent.as_slice() {
             // A missing route is queried only once.
             [] if !lists_orders => None,
-            [] => listed_orders(asker, instrument).await,
-            recent => Some(traded_orders(asker, (instrument, recent)).await),
+            [] => listed_orders(queries, instrument).await,
+            recent => Some(traded_orders(queries, (instrument, recent)).await),
         };
         lists_orders &= orders.is_some();
         if orders.is_none() && trades.is_none() {
             unseen = unseen.or_else(|| {
-                asker
+                queries
                     .exchange
                     .names()
                     .rules(instrument)
@@ -430,7 +435,7 @@ async fn filled_orders(
 /// The orders of the newest of these trades. An order without a time counts as placed at the time
 /// of its trade.
 async fn traded_orders(
-    asker: Asker<'_>,
+    queries: QueryClient<'_>,
     (instrument, trades): (InstrumentId, &[&AccountTrade]),
 ) -> Vec<TradedOrder> {
     let mut orders = Vec::new();
@@ -439,7 +444,7 @@ async fn traded_orders(
             instrument,
             order_id,
         };
-        let answered = asker.read(subject).await;
+        let answered = queries.read(subject).await;
         let Some(Truth::TradedOrder(mut order)) = answered.truth().cloned() else {
             continue;
         };
@@ -453,23 +458,26 @@ async fn traded_orders(
 }
 
 /// The newest orders of an instrument; `None` if the venue does not list them.
-async fn listed_orders(asker: Asker<'_>, instrument: InstrumentId) -> Option<Vec<TradedOrder>> {
+async fn listed_orders(
+    queries: QueryClient<'_>,
+    instrument: InstrumentId,
+) -> Option<Vec<TradedOrder>> {
     let subject = Subject::NewestOrders { instrument };
-    match asker.read(subject).await.truth() {
+    match queries.read(subject).await.truth() {
         Some(Truth::NewestOrders(orders)) => Some(orders.clone()),
         _ => None,
     }
 }
 
 /// Checks whether missed fills can be read. Returns the newest trades of each instrument.
-async fn trades(surface: Surface, asker: Asker<'_>, report: &mut Report) -> Traded {
+async fn trades(surface: Surface, queries: QueryClient<'_>, report: &mut Report) -> Traded {
     let mut read = Vec::new();
-    for instrument in instruments(asker.exchange, surface) {
+    for instrument in instruments(queries.exchange, surface) {
         let subject = Subject::Trades {
             instrument,
             from: None,
         };
-        let answered = asker.read(subject).await;
+        let answered = queries.read(subject).await;
         if let Some(Truth::Trades { trades, .. }) = answered.truth() {
             read.push((instrument, trades.clone()));
             continue;
@@ -520,7 +528,7 @@ mod tests {
         let settings = Settings::new(Addresses::default(), dialect, Credentials::default());
         let gateway = Client::new(settings).unwrap().gateway().clone();
         let refused = NotDone::Refused(Refusal::Venue {
-            asked: Asked { route, version },
+            called_route: CalledRoute { route, version },
             complaint,
             is_fatal,
         });

@@ -14,20 +14,20 @@ use windvane_model::latches::Latch;
 use windvane_model::{Notice, Surface, Time};
 use windvane_session::Driver;
 
-use super::super::awake::{Awake, DEVICE};
+use super::super::admin_bridge::{self, TOKEN_FILE};
 use super::super::cores;
-use super::super::desk::{self, TOKEN_FILE};
+use super::super::cpu_latency::{CpuLatency, DEVICE};
 use super::super::guests::LiveGuests;
 use super::super::identity::{self, Identity};
-use super::super::start;
-use super::super::{recover, remains};
+use super::super::startup_steps;
+use super::super::{recover, unowned_positions};
 use super::Report;
 use super::venue::Market;
 use windvane_build::modules::{self, Guest};
 use windvane_config::assembly;
 use windvane_config::{Config, Leave, Mode};
-use windvane_session::head::Head;
-use windvane_session::recovery::{Remembered, left_of};
+use windvane_session::checkpoint::Checkpoint;
+use windvane_session::recovery::{JournalContent, recover_state};
 
 pub(super) fn configuration(config: &Config, report: &mut Report) {
     if config.strategies.is_empty() {
@@ -147,7 +147,7 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
             );
         }
     }
-    let latches = directory.latches();
+    let latches = directory.kill_switch();
     drop(directory);
     for (name, latch) in &latches.strategies {
         let is = match (&latch.quarantine, &latch.latch) {
@@ -200,12 +200,12 @@ fn room(folder: &Path) -> io::Result<()> {
 
 /// Checks whether the data folder belongs to this account.
 pub(super) fn owner(identity: &Identity, data_dir: &Path, report: &mut Report) {
-    if last_head(data_dir).is_none() {
+    if last_checkpoint(data_dir).is_none() {
         return;
     }
-    if let Some(words) = identity.difference(data_dir) {
+    if let Some(text) = identity.difference(data_dir) {
         let mend = format!("a run starts paused; {}", identity::WHAT_TO_DO);
-        report.warn("data", words, &mend);
+        report.warn("data", text, &mend);
     }
 }
 
@@ -217,7 +217,7 @@ pub(super) fn processors(config: &Config, report: &mut Report) {
     if !config.run.keep_awake {
         return;
     }
-    match Awake::is_possible() {
+    match CpuLatency::is_possible() {
         Ok(()) => report.ok("processors", "processors can be kept awake"),
         Err(error) => report.warn(
             "processors",
@@ -231,7 +231,7 @@ pub(super) fn processors(config: &Config, report: &mut Report) {
 /// Checks the address and the token of the admin server. The run creates a missing token.
 pub(super) fn admin(config: &Config, report: &mut Report) {
     let file = config.run.data_dir.join(TOKEN_FILE);
-    match desk::token(config.admin.token.as_ref(), &file) {
+    match admin_bridge::token(config.admin.token.as_ref(), &file) {
         Ok(_) => {}
         Err(error) if error.is_usage() => {
             let mend = "make it readable for this user only, or remove admin.token";
@@ -284,18 +284,18 @@ fn what_is_left(config: &Config, report: &mut Report) {
     let Some(stored) = last_segment(&config.run.data_dir) else {
         return;
     };
-    let left = left_of(Remembered {
+    let left = recover_state(JournalContent {
         is_authority: true,
         base: stored.base(),
         next: stored.end(),
-        head: stored.head,
+        checkpoint: stored.checkpoint,
         blocks: stored.blocks,
     });
     if let Err(error) = recover::must_be_of(&left, config.run.mode) {
         report.wrong("data", error.to_string(), "");
         return;
     }
-    for one in left.remains(&remains::configured(config)) {
+    for one in left.unowned_positions(&unowned_positions::configured(config)) {
         let found = format!(
             "{one}: its strategy or instrument is not configured any more, so after a start the \
              position belongs to no strategy"
@@ -345,11 +345,11 @@ pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, re
         guest.instruments =
             assembly::instruments_json(strategy, &names, &market.instruments, assets);
     }
-    let head = last_head(&config.run.data_dir);
-    let state_of = |guest: &Guest| head.as_ref()?.state_of(&guest.name);
+    let checkpoint = last_checkpoint(&config.run.data_dir);
+    let state_of = |guest: &Guest| checkpoint.as_ref()?.state_of(&guest.name);
     let states: Vec<_> = guests.iter().map(state_of).collect();
     let instruments = market.instruments.clone();
-    let made = start::engine_config(config, &names, instruments, &market.assets, 1);
+    let made = startup_steps::engine_config(config, &names, instruments, &market.assets, 1);
     let engine = match Engine::new(made) {
         Ok(engine) => engine,
         Err(error) => {
@@ -402,8 +402,8 @@ pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, re
 }
 
 /// The newest checkpoint of the journal that can be read.
-fn last_head(data_dir: &Path) -> Option<Head> {
-    Head::from_bytes(&last_segment(data_dir)?.head)
+fn last_checkpoint(data_dir: &Path) -> Option<Checkpoint> {
+    Checkpoint::from_bytes(&last_segment(data_dir)?.checkpoint)
 }
 
 /// The newest segment, up to the first damage.
@@ -414,8 +414,8 @@ fn last_segment(data_dir: &Path) -> Option<StoredSegment> {
 
 /// The order ids that this data folder created or adopted.
 pub(super) fn folder_ids(data_dir: &Path) -> FolderIds {
-    let head = last_head(data_dir);
-    let engine = head.and_then(|head| Engine::restore(&head.engine).ok());
+    let checkpoint = last_checkpoint(data_dir);
+    let engine = checkpoint.and_then(|checkpoint| Engine::restore(&checkpoint.engine).ok());
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let ms = since.map_or(0, |since| {
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

@@ -6,8 +6,8 @@
 //! Its output must not contain keys. It fixes nothing itself.
 
 mod account;
-mod ask;
 mod local;
+mod query;
 mod streams;
 mod venue;
 
@@ -15,15 +15,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use windvane_client::budget::Lane;
 use windvane_client::{Client, Settings};
-use windvane_protocol::speak::{FuturesAccount, Names};
-use windvane_session::StartTerms;
+use windvane_protocol::adapter::{FuturesAccount, Names};
+use windvane_session::StartupTerms;
 use windvane_session::weights::{Plan, Use};
 
 use super::exchange;
 use super::identity::Identity;
-use super::start;
+use super::startup_steps;
 use crate::bans;
-use ask::Asker;
+use query::QueryClient;
 use windvane_build::modules::Guest;
 use windvane_config::assembly;
 use windvane_config::{Config, InstrumentName, Mode};
@@ -66,7 +66,7 @@ pub struct Report {
 }
 
 impl Report {
-    fn say(&mut self, area: &'static str, verdict: Verdict, found: String, mend: &str) {
+    fn add(&mut self, area: &'static str, verdict: Verdict, found: String, mend: &str) {
         self.lines.push(Line {
             area,
             verdict,
@@ -77,15 +77,15 @@ impl Report {
     }
 
     fn ok(&mut self, area: &'static str, found: impl Into<String>) {
-        self.say(area, Verdict::Ok, found.into(), "");
+        self.add(area, Verdict::Ok, found.into(), "");
     }
 
     fn warn(&mut self, area: &'static str, found: impl Into<String>, mend: &str) {
-        self.say(area, Verdict::Warn, found.into(), mend);
+        self.add(area, Verdict::Warn, found.into(), mend);
     }
 
     fn no_go(&mut self, area: &'static str, found: impl Into<String>, mend: &str) {
-        self.say(area, Verdict::NoGo, found.into(), mend);
+        self.add(area, Verdict::NoGo, found.into(), mend);
     }
 
     /// Adds a problem whose cause is the configuration.
@@ -177,7 +177,7 @@ fn plan_lines(plan: &Plan) -> Vec<String> {
 
 /// How the venue is queried.
 #[derive(Debug)]
-pub struct Asking {
+pub struct CheckOptions {
     /// The addresses, and the keys if they could be read.
     pub settings: Settings,
     /// Why the keys could not be read.
@@ -187,7 +187,7 @@ pub struct Asking {
 }
 
 /// Runs all checks.
-pub async fn check(config: &Config, asking: Asking) -> Report {
+pub async fn check(config: &Config, options: CheckOptions) -> Report {
     let mut report = Report::default();
     local::configuration(config, &mut report);
     local::profile(config, &mut report);
@@ -196,23 +196,23 @@ pub async fn check(config: &Config, asking: Asking) -> Report {
     local::processors(config, &mut report);
     let guests = local::modules(config, &mut report).await;
     let paper = config.run.mode == Mode::Paper;
-    let keys = keys(&asking, paper, &mut report);
-    let client = match Client::new(asking.settings) {
+    let keys = keys(&options, paper, &mut report);
+    let client = match Client::new(options.settings) {
         Ok(client) => client,
         Err(error) => {
             report.no_go("venue", error.to_string(), "");
             return report;
         }
     };
-    let surfaces = start::surfaces(&assembly::instrument_names(config));
+    let surfaces = startup_steps::surfaces(&assembly::instrument_names(config));
     if !paper {
         let identity = Identity::of(client.settings(), &surfaces);
         local::owner(&identity, &config.run.data_dir, &mut report);
     }
     bans::heed(&client, &config.run.data_dir);
-    if let Some((_, words)) = bans::told(&client, &surfaces) {
+    if let Some((_, text)) = bans::current_ban(&client, &surfaces) {
         let found = format!(
-            "{words} (a ban from an earlier run): nothing was sent, so the rest was not checked"
+            "{text} (a ban from an earlier run): nothing was sent, so the rest was not checked"
         );
         let mend = "wait until then, or start windvane run, which waits by itself";
         report.no_go("venue", found, mend);
@@ -220,13 +220,13 @@ pub async fn check(config: &Config, asking: Asking) -> Report {
     }
     // The checks read the same data as a start, so they may use the same share of the weight.
     let client = client.in_lane(Lane::Start);
-    look_outside(config, &client, guests, keys && !paper, &mut report).await;
+    check_venue(config, &client, guests, keys && !paper, &mut report).await;
     bans::hand_on(&client, &config.run.data_dir);
     report
 }
 
 /// Runs the checks that need the venue.
-async fn look_outside(
+async fn check_venue(
     config: &Config,
     client: &Client,
     guests: Option<Vec<Guest>>,
@@ -236,9 +236,9 @@ async fn look_outside(
     let names = assembly::instrument_names(config);
     let mut exchange = exchange::exchange(config, client.gateway().clone());
     let mut reached = Vec::new();
-    for surface in start::surfaces(&names) {
-        let asker = Asker::new(client, &*exchange);
-        if venue::clock(config, surface, asker, report).await {
+    for surface in startup_steps::surfaces(&names) {
+        let queries = QueryClient::new(client, &*exchange);
+        if venue::clock(config, surface, queries, report).await {
             reached.push(surface);
         }
     }
@@ -252,15 +252,15 @@ async fn look_outside(
     if trading {
         let account = futures_account(config, &names, client).await;
         let names = Names::new(&market.instruments, market.assets.names());
-        exchange.know(names, account.clone());
-        let asker = Asker::new(client, &*exchange);
+        exchange.configure(names, account.clone());
+        let queries = QueryClient::new(client, &*exchange);
         let ids = local::folder_ids(&config.run.data_dir);
         for surface in &reached {
-            account::look(config, *surface, asker, (&account, &ids), report).await;
+            account::look(config, *surface, queries, (&account, &ids), report).await;
         }
     }
-    let asker = Asker::new(client, &*exchange);
-    streams::listen(config, &reached, trading, asker, report).await;
+    let queries = QueryClient::new(client, &*exchange);
+    streams::listen(config, &reached, trading, queries, report).await;
 }
 
 /// The route that reads the futures account. Without an address or a response, it returns the usual
@@ -270,24 +270,24 @@ async fn futures_account(
     names: &[InstrumentName],
     client: &Client,
 ) -> FuturesAccount {
-    let terms = StartTerms {
+    let terms = StartupTerms {
         instruments: Vec::new(),
         reads_clocks: false,
-        futures_account: start::find_account(config, names),
+        futures_account: startup_steps::find_account(config, names),
     };
-    let asked = venue::find_out(config, client, terms);
-    match tokio::time::timeout(venue::PATIENCE, asked).await {
+    let found = venue::find_out(config, client, terms);
+    match tokio::time::timeout(venue::PATIENCE, found).await {
         Ok(Ok(known)) => known.futures_account,
         Ok(Err(_)) | Err(_) => FuturesAccount::Routes,
     }
 }
 
-fn keys(asking: &Asking, paper: bool, report: &mut Report) -> bool {
+fn keys(options: &CheckOptions, paper: bool, report: &mut Report) -> bool {
     if paper {
         report.ok("keys", "paper trading needs no keys");
         return false;
     }
-    for setting in &asking.not_set {
+    for setting in &options.not_set {
         let found = format!("account.{setting} is not set");
         report.wrong(
             "keys",
@@ -295,12 +295,12 @@ fn keys(asking: &Asking, paper: bool, report: &mut Report) -> bool {
             "set it to { env = \"NAME\" } or { file = \"PATH\" }",
         );
     }
-    match &asking.no_keys {
+    match &options.no_keys {
         Some(why) => report.wrong("keys", why.clone(), "make it readable for this user only"),
-        None if asking.not_set.is_empty() => report.ok("keys", "every key can be read"),
+        None if options.not_set.is_empty() => report.ok("keys", "every key can be read"),
         None => {}
     }
-    asking.no_keys.is_none() && asking.not_set.is_empty()
+    options.no_keys.is_none() && options.not_set.is_empty()
 }
 
 #[cfg(test)]

@@ -14,12 +14,12 @@ use windvane_client_core::streams::millis;
 use windvane_model::Surface;
 use windvane_protocol::market_stream::Topic;
 
-use super::super::start;
+use super::super::startup_steps;
 use super::Report;
-use super::ask::{Asker, unreadable};
+use super::query::{QueryClient, unreadable};
 use super::venue::PATIENCE;
 use windvane_config::Config;
-use windvane_session::{Question, venue_surface};
+use windvane_session::{Query, venue_surface};
 
 /// How long to listen. A topic without a frame in this time is reported as silent. A run starts
 /// polling beside a silent stream after five seconds.
@@ -30,22 +30,22 @@ pub(super) async fn listen(
     config: &Config,
     surfaces: &[Surface],
     user: bool,
-    asker: Asker<'_>,
+    queries: QueryClient<'_>,
     report: &mut Report,
 ) {
     for &surface in surfaces {
-        let topics = start::topics(config, surface);
-        let (stands, heard) = tokio::join!(
+        let topics = startup_steps::topics(config, surface);
+        let (connected, reports) = tokio::join!(
             async {
                 if user {
-                    Some(user_stream(surface, asker).await)
+                    Some(user_stream(surface, queries).await)
                 } else {
                     None
                 }
             },
-            market(surface, &topics, asker.client),
+            market(surface, &topics, queries.client),
         );
-        match stands {
+        match connected {
             Some(Ok(())) => report.ok("user stream", format!("{surface}: user stream connected")),
             Some(Err(why)) => {
                 let found = format!("{surface}: {why}");
@@ -57,8 +57,8 @@ pub(super) async fn listen(
             }
             None => {}
         }
-        match heard {
-            Ok(heard) => say(surface, &heard, report),
+        match reports {
+            Ok(reports) => report_topics(surface, &reports, report),
             Err(why) => report.no_go("market data", format!("{surface}: {why}"), ""),
         }
     }
@@ -66,22 +66,22 @@ pub(super) async fn listen(
 
 /// Connects the user stream and tries again for a while if that fails. Its listen key is the
 /// account's only key and a running instance may use it, so it is left to expire.
-pub(super) async fn user_stream(surface: Surface, asker: Asker<'_>) -> Result<(), String> {
+pub(super) async fn user_stream(surface: Surface, queries: QueryClient<'_>) -> Result<(), String> {
     let until = Instant::now() + PATIENCE;
-    let (settings, venue) = (asker.client.settings(), venue_surface(surface));
+    let (settings, venue) = (queries.client.settings(), venue_surface(surface));
     if settings.addresses.user_ws_of(venue).is_none() {
         return Err(StreamStartError::NoAddress(venue).to_string());
     }
     let (mut pause, most) = settings.streams.backoff;
     let mut why = format!("it was not connected within {PATIENCE:?}");
     loop {
-        let wait = match timeout_at(until, open(surface, asker)).await {
+        let wait = match timeout_at(until, open(surface, queries)).await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(NotOpen { obstacle, wait })) => {
-                let words = obstacle.to_string();
-                if why != words {
-                    tracing::warn!(%surface, "{words}; it is tried again");
-                    why = words;
+                let text = obstacle.to_string();
+                if why != text {
+                    tracing::warn!(%surface, "{text}; it is tried again");
+                    why = text;
                 }
                 wait.unwrap_or(pause)
             }
@@ -112,10 +112,10 @@ impl From<NotDone> for NotOpen {
 }
 
 /// Connects the user stream once and closes it.
-async fn open(surface: Surface, asker: Asker<'_>) -> Result<(), NotOpen> {
-    let (client, exchange) = (asker.client.in_lane(Lane::Heartbeat), asker.exchange);
-    let asker = Asker::new(&client, exchange);
-    let text = asker.question(Question::CreateKey(surface)).await?;
+async fn open(surface: Surface, queries: QueryClient<'_>) -> Result<(), NotOpen> {
+    let (client, exchange) = (queries.client.in_lane(Lane::Heartbeat), queries.exchange);
+    let queries = QueryClient::new(&client, exchange);
+    let text = queries.query(Query::CreateKey(surface)).await?;
     let key = exchange.listen_key(&text);
     let key = key.ok_or_else(|| unreadable("it has no listen key", &text))?;
     let (gateway, venue) = (exchange.gateway(), venue_surface(surface));
@@ -129,11 +129,11 @@ async fn open(surface: Surface, asker: Asker<'_>) -> Result<(), NotOpen> {
         return Err(not_opened(None, why, Some(stop_ms)));
     }
     let (sender, mut events) = mpsc::unbounded_channel();
-    let tell = move |event| std::future::ready(sender.send(event).is_ok());
+    let emit = move |event| std::future::ready(sender.send(event).is_ok());
     let path = exchange.user_stream(&key);
     // Dropping this value closes the connection.
     let _commands = client
-        .socket(venue, (0, &path), tell)
+        .socket(venue, (0, &path), emit)
         .map_err(|error| not_opened(None, error.to_string(), None))?;
     match events.recv().await {
         Some(SocketEvent::Opened) => Ok(()),
@@ -152,7 +152,7 @@ async fn open(surface: Surface, asker: Asker<'_>) -> Result<(), NotOpen> {
 
 /// The frames, the source and the last problem of a topic.
 #[derive(Debug, Default)]
-struct Heard {
+struct TopicReport {
     frames: u64,
     source: Option<(Source, Why)>,
     trouble: Option<String>,
@@ -162,44 +162,44 @@ async fn market(
     surface: Surface,
     topics: &[Topic],
     client: &Client,
-) -> Result<BTreeMap<String, Heard>, String> {
+) -> Result<BTreeMap<String, TopicReport>, String> {
     let mut feed = client
         .market_feed(venue_surface(surface), topics)
         .map_err(|error| error.to_string())?;
-    let mut heard: BTreeMap<String, Heard> = BTreeMap::new();
+    let mut reports: BTreeMap<String, TopicReport> = BTreeMap::new();
     for topic in topics {
-        heard.entry(topic.to_string()).or_default();
+        reports.entry(topic.to_string()).or_default();
     }
     let until = Instant::now() + LISTEN;
-    while heard.values().any(|topic| topic.frames == 0) {
+    while reports.values().any(|topic| topic.frames == 0) {
         let Ok(item) = timeout_at(until, feed.next()).await else {
             break;
         };
         match item {
             FeedItem::Frame(frame) => {
                 if let Some(topic) = stream_name(frame.text())
-                    && let Some(heard) = heard.get_mut(&topic)
+                    && let Some(received) = reports.get_mut(&topic)
                 {
-                    heard.frames += 1;
+                    received.frames += 1;
                 }
             }
             FeedItem::Source { topic, source, why } => {
-                heard.entry(topic.to_string()).or_default().source = Some((source, why));
+                reports.entry(topic.to_string()).or_default().source = Some((source, why));
             }
             FeedItem::Failed { topics, why } => {
                 for topic in topics {
-                    heard.entry(topic.to_string()).or_default().trouble = Some(why.to_string());
+                    reports.entry(topic.to_string()).or_default().trouble = Some(why.to_string());
                 }
             }
             FeedItem::NotPolled { topics, why } => {
                 for topic in topics {
-                    heard.entry(topic.to_string()).or_default().trouble = Some(why.clone());
+                    reports.entry(topic.to_string()).or_default().trouble = Some(why.clone());
                 }
             }
             FeedItem::Connected { .. } | FeedItem::Gap { .. } => {}
         }
     }
-    Ok(heard)
+    Ok(reports)
 }
 
 /// The `stream` field of a frame.
@@ -212,16 +212,16 @@ fn stream_name(text: &str) -> Option<String> {
     Some(name.stream)
 }
 
-fn say(surface: Surface, heard: &BTreeMap<String, Heard>, report: &mut Report) {
-    for (topic, heard) in heard {
-        let from = match &heard.source {
+fn report_topics(surface: Surface, topics: &BTreeMap<String, TopicReport>, report: &mut Report) {
+    for (topic, received) in topics {
+        let from = match &received.source {
             None | Some((Source::Stream, _)) => "streamed".to_owned(),
             Some((Source::Polling, why)) => format!("polled ({why})"),
             Some((Source::Both, why)) => format!("streamed and polled ({why})"),
             Some((Source::None, why)) => format!("available from no source ({why})"),
         };
         let found = format!("{surface}:{topic} is {from}");
-        match (&heard.source, heard.frames, &heard.trouble) {
+        match (&received.source, received.frames, &received.trouble) {
             (Some((Source::None, _)), ..) => {
                 report.no_go(
                     "market data",

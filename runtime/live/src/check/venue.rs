@@ -9,14 +9,14 @@ use windvane_model::instrument::SymbolStatus;
 use windvane_model::{Instrument, Surface};
 use windvane_protocol::Assets;
 
-use super::super::start;
+use super::super::startup_steps;
 use super::Report;
-use super::ask::Asker;
+use super::query::QueryClient;
 use crate::connection::{self, Part, reads_info};
 use windvane_config::assembly;
 use windvane_config::{Config, InstrumentName, MarketData};
 use windvane_session::weights::{Plan, Polling};
-use windvane_session::{Known, StartError, StartTerms, venue_surface};
+use windvane_session::{StartupError, StartupResult, StartupTerms, venue_surface};
 
 /// The maximum time for a single response.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,10 +36,10 @@ pub(super) struct Market {
 pub(super) async fn clock(
     config: &Config,
     surface: Surface,
-    asker: Asker<'_>,
+    queries: QueryClient<'_>,
     report: &mut Report,
 ) -> bool {
-    let (client, venue) = (asker.client, venue_surface(surface));
+    let (client, venue) = (queries.client, venue_surface(surface));
     let addresses = &client.settings().addresses;
     let required = |surface, part| connection::require(config, addresses, surface, part);
     if let Err(missing) = required(venue, Part::Ws) {
@@ -60,7 +60,7 @@ pub(super) async fn clock(
     // Each request has its own limit. This one is for all readings together, however slow the venue
     // is.
     let bound = PATIENCE * u32::from(SAMPLES);
-    let read = tokio::time::timeout(bound, asker.clock(surface, SAMPLES)).await;
+    let read = tokio::time::timeout(bound, queries.clock(surface, SAMPLES)).await;
     let offset = match read {
         Ok(Ok(offset)) => offset,
         Ok(Err(error)) => {
@@ -111,9 +111,9 @@ pub(super) async fn clock(
 pub(super) async fn find_out(
     config: &Config,
     client: &Client,
-    terms: StartTerms,
-) -> Result<Known, Box<StartError>> {
-    let (known, _) = start::find_out(config, client, terms, || Ok::<_, Box<_>>(())).await?;
+    terms: StartupTerms,
+) -> Result<StartupResult, Box<StartupError>> {
+    let (known, _) = startup_steps::find_out(config, client, terms, || Ok::<_, Box<_>>(())).await?;
     Ok(known)
 }
 
@@ -129,16 +129,16 @@ pub(super) async fn instruments(
     if missing || names.is_empty() {
         return None;
     }
-    let terms = StartTerms {
+    let terms = StartupTerms {
         instruments: names.clone(),
         reads_clocks: false,
         futures_account: None,
     };
-    let asked = find_out(config, client, terms);
+    let search = find_out(config, client, terms);
     let bound = PATIENCE * Surface::ALL.len() as u32;
-    let known = match tokio::time::timeout(bound, asked).await {
+    let known = match tokio::time::timeout(bound, search).await {
         Ok(Ok(known)) => known,
-        Ok(Err(error)) if matches!(*error, StartError::NotListed(_)) => {
+        Ok(Err(error)) if matches!(*error, StartupError::NotListed(_)) => {
             report.wrong("instruments", error.to_string(), "");
             return None;
         }
@@ -165,24 +165,24 @@ pub(super) async fn instruments(
 }
 
 fn filters(name: &InstrumentName, rules: &Instrument, report: &mut Report) {
-    let mut words = Vec::new();
+    let mut parts = Vec::new();
     if let Some(price) = rules.filters.price {
-        words.push(format!("tick {}", rules.price(price.tick_size)));
+        parts.push(format!("tick {}", rules.price(price.tick_size)));
     }
     if let Some(lot) = rules.filters.lot_size {
         let (step, least) = (rules.qty(lot.step_size), rules.qty(lot.min_qty));
-        words.push(format!(
+        parts.push(format!(
             "step {step}, from {least} to {}",
             rules.qty(lot.max_qty)
         ));
     }
     if let Some(notional) = rules.filters.min_notional {
-        words.push(format!(
+        parts.push(format!(
             "notional from {}",
             notional.to_decimal().normalize()
         ));
     }
-    let found = format!("{name}: {}", words.join(", "));
+    let found = format!("{name}: {}", parts.join(", "));
     if rules.status == SymbolStatus::Trading {
         report.ok("instruments", found);
     } else {
@@ -199,15 +199,15 @@ fn filters(name: &InstrumentName, rules: &Instrument, report: &mut Report) {
 pub(super) fn plan(config: &Config, reached: &[Surface], client: &Client, report: &mut Report) {
     for &surface in reached {
         let limits = client.with_budget(venue_surface(surface), |budget, _| budget.limits());
-        let words = limits.iter().map(|limit| {
+        let parts = limits.iter().map(|limit| {
             let kind = match limit.kind {
                 LimitKind::Weight => "weight",
                 LimitKind::Orders => "orders",
             };
             format!("{} {kind} in {} s", limit.limit, limit.interval_ms / 1_000)
         });
-        let words: Vec<_> = words.collect();
-        report.ok("limits", format!("{surface}: {}", words.join(", ")));
+        let parts: Vec<_> = parts.collect();
+        report.ok("limits", format!("{surface}: {}", parts.join(", ")));
         let orders = limits
             .iter()
             .filter(|limit| limit.kind == LimitKind::Orders);
@@ -228,7 +228,7 @@ pub(super) fn plan(config: &Config, reached: &[Surface], client: &Client, report
                  setting",
             );
         }
-        for plan in start::wants(config, surface).plans(&limits) {
+        for plan in startup_steps::wants(config, surface).plans(&limits) {
             check_plan(config, &plan, report);
             report.plans.push(plan);
         }

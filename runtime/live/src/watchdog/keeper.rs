@@ -15,7 +15,7 @@ use windvane_model::live::LiveInput;
 use windvane_protocol::route::Surface;
 
 use windvane_session::watchdog::{
-    Keeper as Decisions, KeeperInput, KeeperOutput, RunSays, WatchdogPlan, WatchdogSays,
+    Keeper as Decisions, KeeperInput, KeeperOutput, RunMessage, WatchdogMessage, WatchdogPlan,
 };
 
 /// This program's executable, even if the file was replaced since the start.
@@ -30,7 +30,7 @@ const RUN_ENDS: Duration = Duration::from_secs(6);
 /// How the watchdog process is started: the arguments that give it the same configuration as the
 /// run.
 #[derive(Clone, Debug, Default)]
-pub struct Begin {
+pub struct ProcessArguments {
     /// Arguments before the plan.
     pub arguments: Vec<OsString>,
 }
@@ -44,30 +44,30 @@ pub struct Keeper {
 
 #[derive(Debug)]
 enum Event {
-    Beat(u64),
+    Heartbeat(u64),
     /// The run ends normally and waits for the reply.
     End(Sender<()>),
     /// The keeper's value was dropped.
-    Left,
-    Said(u64, WatchdogSays),
+    Dropped,
+    Message(u64, WatchdogMessage),
     /// The process closed its end of the pipe, so it has ended.
     Closed(u64),
 }
 
 impl Keeper {
-    /// Starts the first process. `tell` receives what happens to it.
+    /// Starts the first process. `report` receives what happens to it.
     pub fn start(
-        begin: Begin,
+        arguments: ProcessArguments,
         plan: WatchdogPlan,
         client: Client,
-        tell: impl Fn(LiveInput) + Send + 'static,
+        report: impl Fn(LiveInput) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (events, inbox) = channel();
         let keeping = Keeping {
-            begin,
+            arguments,
             plan,
             client,
-            tell: Box::new(tell),
+            report: Box::new(report),
             events: events.clone(),
             began: Instant::now(),
             decisions: Decisions::new(Time(0)),
@@ -81,8 +81,8 @@ impl Keeper {
     }
 
     /// Passes a sign of health to the watchdog process.
-    pub fn beat(&self, number: u64) {
-        let _ = self.events.send(Event::Beat(number));
+    pub fn heartbeat(&self, number: u64) {
+        let _ = self.events.send(Event::Heartbeat(number));
     }
 
     /// Ends the process without cancelling any order, and waits for its end.
@@ -97,15 +97,15 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        let _ = self.events.send(Event::Left);
+        let _ = self.events.send(Event::Dropped);
     }
 }
 
 struct Keeping {
-    begin: Begin,
+    arguments: ProcessArguments,
     plan: WatchdogPlan,
     client: Client,
-    tell: Box<dyn Fn(LiveInput) + Send>,
+    report: Box<dyn Fn(LiveInput) + Send>,
     events: Sender<Event>,
     /// The start of the time scale of `decisions`.
     began: Instant,
@@ -121,23 +121,23 @@ impl Keeping {
     fn run(mut self, inbox: &Receiver<Event>) {
         while self.perform() {
             match self.next(inbox) {
-                Ok(Event::Beat(number)) => {
+                Ok(Event::Heartbeat(number)) => {
                     let stopped_ms = self.stopped_ms();
-                    self.give(KeeperInput::Beat { number, stopped_ms });
+                    self.give(KeeperInput::Heartbeat { number, stopped_ms });
                 }
-                Ok(Event::Said(life, words)) if life == self.lives => {
-                    self.give(KeeperInput::Said(words));
+                Ok(Event::Message(life, message)) if life == self.lives => {
+                    self.give(KeeperInput::Message(message));
                 }
                 Ok(Event::Closed(life)) if life == self.lives && self.process.is_some() => {
                     self.closed();
                 }
-                Ok(Event::Said(..) | Event::Closed(_)) => {}
+                Ok(Event::Message(..) | Event::Closed(_)) => {}
                 Ok(Event::End(ended)) => {
                     self.ended.push(ended);
                     self.give(KeeperInput::End);
                 }
                 // The pipe closes together with this thread, and then the process acts.
-                Ok(Event::Left) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Event::Dropped) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => self.give(KeeperInput::Timeout),
             }
         }
@@ -177,23 +177,23 @@ impl Keeping {
                             "cannot start the watchdog process: spot orders are not sent until one \
                              runs; it is tried again"
                         );
-                        self.gone();
+                        self.process_ended();
                     }
                 }
-                KeeperOutput::Say(words) => {
+                KeeperOutput::SendMessage(message) => {
                     if let Some((_, stdin)) = &mut self.process {
                         // A process that does not read will not reply either, and the decisions
                         // notice that.
-                        let _ = write_word(stdin, words);
+                        let _ = write_message(stdin, message);
                     }
                 }
                 KeeperOutput::Kill => {
                     if let Some((mut child, _)) = self.process.take() {
                         kill(&mut child);
                     }
-                    self.gone();
+                    self.process_ended();
                 }
-                KeeperOutput::Tell(input) => (self.tell)(input),
+                KeeperOutput::Report(input) => (self.report)(input),
                 KeeperOutput::Over => return false,
             }
         }
@@ -206,12 +206,12 @@ impl Keeping {
             let status = wait(&mut child, END).or_else(|| kill(&mut child));
             tracing::warn!(?status, "the watchdog process of spot orders ended");
         }
-        self.gone();
+        self.process_ended();
     }
 
-    fn gone(&mut self) {
+    fn process_ended(&mut self) {
         let stopped_ms = self.stopped_ms();
-        self.give(KeeperInput::Gone { stopped_ms });
+        self.give(KeeperInput::ProcessEnded { stopped_ms });
     }
 
     fn stopped_ms(&self) -> u64 {
@@ -225,7 +225,7 @@ impl Keeping {
         let mut child = Command::new(THIS_PROGRAM)
             .arg0("windvane")
             .arg("watchdog")
-            .args(&self.begin.arguments)
+            .args(&self.arguments.arguments)
             .arg("--plan")
             .arg(plan)
             .stdin(Stdio::piped())
@@ -237,8 +237,8 @@ impl Keeping {
         let (events, life) = (self.events.clone(), self.lives);
         std::thread::spawn(move || {
             for line in BufReader::new(stdout?).lines().map_while(Result::ok) {
-                if let Ok(said) = serde_json::from_str(&line) {
-                    events.send(Event::Said(life, said)).ok()?;
+                if let Ok(message) = serde_json::from_str(&line) {
+                    events.send(Event::Message(life, message)).ok()?;
                 }
             }
             events.send(Event::Closed(life)).ok()
@@ -254,8 +254,8 @@ impl Keeping {
     }
 }
 
-fn write_word(stdin: &mut ChildStdin, word: RunSays) -> std::io::Result<()> {
-    let text = serde_json::to_string(&word)?;
+fn write_message(stdin: &mut ChildStdin, message: RunMessage) -> std::io::Result<()> {
+    let text = serde_json::to_string(&message)?;
     writeln!(stdin, "{text}")
 }
 

@@ -9,11 +9,11 @@
 //!
 //! This module makes no decisions. They are in `windvane_session::watchdog`.
 
-mod aside;
 mod keeper;
 mod process;
+mod stderr_writer;
 
-pub use aside::Aside;
-pub use keeper::{Begin, Keeper};
+pub use keeper::{Keeper, ProcessArguments};
 pub use process::{WatchdogError, watch};
+pub use stderr_writer::StderrWriter;
 pub use windvane_session::watchdog::WatchdogPlan as Plan;

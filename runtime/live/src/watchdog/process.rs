@@ -13,14 +13,14 @@ use windvane_client::{Client, Settings};
 use windvane_client_core::Gateway;
 use windvane_model::Surface;
 use windvane_session::watchdog::{
-    RunSays, Watchdog, WatchdogEnd, WatchdogInput, WatchdogOutput, WatchdogPlan, WatchdogSays,
+    RunMessage, Watchdog, WatchdogEnd, WatchdogInput, WatchdogMessage, WatchdogOutput, WatchdogPlan,
 };
 use windvane_session::{Exchange, RequestTerms, Requests};
 
 use crate::bans;
 use crate::clock::Clock;
-use crate::http::{Http, Way};
-use crate::mailbox::{self, Happened, Inbox, Waited};
+use crate::http::{Http, RuntimeClient};
+use crate::mailbox::{self, Inbox, LoopEvent, Wake};
 
 /// How many messages may wait to be written. A run that is stopped reads none.
 const WAITING: usize = 64;
@@ -72,7 +72,7 @@ pub async fn watch(
         vec![Surface::Spot],
         0,
     );
-    let way = Way {
+    let way = RuntimeClient {
         handle: Handle::current(),
         client: client.clone(),
     };
@@ -81,8 +81,8 @@ pub async fn watch(
         watchdog: Watchdog::new(clock.now(), plan, requests),
         http: Http::new((way.clone(), way), mailbox, clock),
         inbox,
-        words: Some(listen()?),
-        say: speak()?,
+        messages: Some(listen()?),
+        outbox: message_writer()?,
         clock,
         client,
     };
@@ -98,8 +98,8 @@ struct Post {
     http: Http,
     inbox: Inbox,
     /// Messages of the run; `None` once the run is dead.
-    words: Option<mpsc::UnboundedReceiver<RunSays>>,
-    say: SyncSender<WatchdogSays>,
+    messages: Option<mpsc::UnboundedReceiver<RunMessage>>,
+    outbox: SyncSender<WatchdogMessage>,
     clock: Clock,
     client: Client,
 }
@@ -118,27 +118,27 @@ impl Post {
             });
             tokio::select! {
                 biased;
-                word = next_word(&mut self.words) => self.hear(word),
-                waited = self.inbox.wait(pause) => self.take(waited),
+                message = next_message(&mut self.messages) => self.handle_message(message),
+                wake = self.inbox.wait(pause) => self.take(wake),
             }
         }
     }
 
-    fn hear(&mut self, word: Option<RunSays>) {
+    fn handle_message(&mut self, message: Option<RunMessage>) {
         let now = self.clock.now();
-        if let Some(word) = word {
-            self.watchdog.handle(now, WatchdogInput::Word(word));
+        if let Some(message) = message {
+            self.watchdog.handle(now, WatchdogInput::Message(message));
         } else {
-            self.words = None;
+            self.messages = None;
             self.watchdog.handle(now, WatchdogInput::RunIsDead);
         }
     }
 
-    fn take(&mut self, waited: Waited) {
+    fn take(&mut self, wake: Wake) {
         let now = self.clock.now();
-        if let Waited::Happened(Happened::Came(id, came)) = waited {
-            self.http.came(id);
-            came.with_answer(|answer| {
+        if let Wake::Event(LoopEvent::CallEnded(id, outcome)) = wake {
+            self.http.remove(id);
+            outcome.with_answer(|answer| {
                 let answer = WatchdogInput::Answer(id, answer);
                 self.watchdog.handle(now, answer);
             });
@@ -158,8 +158,8 @@ impl Post {
                     self.watchdog.handle(now, signed);
                 }
                 WatchdogOutput::Abandon(id) => {
-                    if let Some(came) = self.http.abandon(id) {
-                        came.with_answer(|answer| {
+                    if let Some(outcome) = self.http.abandon(id) {
+                        outcome.with_answer(|answer| {
                             let answer = WatchdogInput::Answer(id, answer);
                             self.watchdog.handle(now, answer);
                         });
@@ -167,7 +167,7 @@ impl Post {
                 }
                 // A run that is stopped does not read. Then the queue is full and the message is
                 // lost.
-                WatchdogOutput::Say(words) => drop(self.say.try_send(words)),
+                WatchdogOutput::SendMessage(message) => drop(self.outbox.try_send(message)),
                 WatchdogOutput::HeedBans => {
                     bans::heed(&self.client, data_dir);
                     self.watchdog.handle(now, WatchdogInput::BansHeeded);
@@ -178,9 +178,11 @@ impl Post {
 }
 
 /// The next message of the run; `None` when the run is dead. After that it never completes.
-async fn next_word(words: &mut Option<mpsc::UnboundedReceiver<RunSays>>) -> Option<RunSays> {
-    match words {
-        Some(words) => words.recv().await,
+async fn next_message(
+    messages: &mut Option<mpsc::UnboundedReceiver<RunMessage>>,
+) -> Option<RunMessage> {
+    match messages {
+        Some(messages) => messages.recv().await,
         None => std::future::pending().await,
     }
 }
@@ -201,36 +203,36 @@ fn ignore_signals() -> std::io::Result<()> {
 }
 
 /// The messages of the run. The channel closes when the run is dead.
-fn listen() -> std::io::Result<mpsc::UnboundedReceiver<RunSays>> {
-    let (words, heard) = mpsc::unbounded_channel();
+fn listen() -> std::io::Result<mpsc::UnboundedReceiver<RunMessage>> {
+    let (messages, received) = mpsc::unbounded_channel();
     let thread = std::thread::Builder::new().name("stdin".to_owned());
     thread.spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            let Ok(word) = serde_json::from_str(&line) else {
+            let Ok(message) = serde_json::from_str(&line) else {
                 tracing::error!("cannot read a message of the run; it is ignored");
                 continue;
             };
-            if words.send(word).is_err() {
+            if messages.send(message).is_err() {
                 return;
             }
         }
     })?;
-    Ok(heard)
+    Ok(received)
 }
 
 /// The channel to the run. A run that is stopped does not read, so messages beyond the queue are
 /// lost.
-fn speak() -> std::io::Result<SyncSender<WatchdogSays>> {
-    let (say, said) = sync_channel(WAITING);
+fn message_writer() -> std::io::Result<SyncSender<WatchdogMessage>> {
+    let (outbox, queued) = sync_channel(WAITING);
     let thread = std::thread::Builder::new().name("stdout".to_owned());
-    thread.spawn(move || write_words(&said))?;
-    Ok(say)
+    thread.spawn(move || write_messages(&queued))?;
+    Ok(outbox)
 }
 
-fn write_words(said: &Receiver<WatchdogSays>) {
+fn write_messages(queued: &Receiver<WatchdogMessage>) {
     let mut stdout = std::io::stdout();
-    while let Ok(word) = said.recv() {
-        let written = serde_json::to_string(&word)
+    while let Ok(message) = queued.recv() {
+        let written = serde_json::to_string(&message)
             .map_err(std::io::Error::from)
             .and_then(|text| writeln!(stdout, "{text}"))
             .and_then(|()| stdout.flush());

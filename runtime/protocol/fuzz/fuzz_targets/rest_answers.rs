@@ -10,7 +10,7 @@ use windvane_protocol::error::{Judgement, judge};
 use windvane_protocol::market_stream::{Feed, polling};
 use windvane_protocol::user_stream::Surface;
 use windvane_protocol::wire::answers;
-use windvane_protocol::wire::words::Interval;
+use windvane_protocol::wire::enums::Interval;
 use windvane_protocol::{exchange_info, route};
 
 const STATUSES: [u16; 10] = [200, 204, 400, 401, 403, 418, 429, 500, 502, 503];

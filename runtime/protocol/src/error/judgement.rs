@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_says_which_one_and_how_long() {
+    fn a_limit_names_its_kind_and_its_wait() {
         for (status, retry_after, body, expected) in [
             (429, Some("7"), payload(-1003), "Weight Some(7)"),
             (429, Some(" 7 "), String::new(), "Weight Some(7)"),

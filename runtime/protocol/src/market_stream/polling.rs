@@ -23,7 +23,7 @@ use windvane_model::Surface;
 use super::{Feed, MarketStreamEvent, decode};
 use crate::frame::{BookLevels, FrameError};
 use crate::wire::Whole;
-use crate::wire::words::Interval;
+use crate::wire::enums::Interval;
 
 /// The data of one symbol in a response, in the form of a stream payload.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use windvane_model::{OrderStatus, OrderType, Side, TimeInForce};
 
 use crate::keyed::keyed;
-use crate::wire::words::Interval;
+use crate::wire::enums::Interval;
 use crate::wire::{Exact, Flag, Whole, Word};
 
 keyed! {

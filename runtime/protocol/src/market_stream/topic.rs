@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::wire::words::Interval;
+use crate::wire::enums::Interval;
 
 /// A subscription of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,8 +11,8 @@
 //!   that pays, which a Solana signature (Ed25519) cannot do.
 
 use super::Kind::{Address, Decimal, Enum, Int, String};
+use super::enums::TRANSFER_KIND;
 use super::row::{at, may, must, row};
-use super::words::TRANSFER_KIND;
 use super::{InnerSignature, Param, Route, Scheme, Source, Surface, Weight::Fixed};
 
 const CHAIN: (Surface, Source) = (Surface::Chain, Source::Spec3);

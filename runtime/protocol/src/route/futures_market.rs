@@ -2,8 +2,8 @@
 //! list it for v1; `fundingInfo` also for v3.
 
 use super::Kind::{Int, Long, String};
+use super::enums::{DEPTH_LIMITS, DEPTH_WEIGHTS, KLINE_INTERVAL};
 use super::row::{by_symbol, limit, may, must, row};
-use super::words::{DEPTH_LIMITS, DEPTH_WEIGHTS, KLINE_INTERVAL};
 use super::{Param, Route, Source, Surface, Weight, Weight::Fixed};
 
 const FUTURES: (Surface, Source) = (Surface::Futures, Source::Spec2);

@@ -6,6 +6,7 @@
 //! (docs/interface/conventions.md#brand-words). [`crate::Brand::fill`] replaces them.
 
 mod chain;
+mod enums;
 mod futures;
 mod futures_market;
 mod info;
@@ -13,7 +14,6 @@ mod orders;
 mod row;
 mod spot;
 mod spot_market;
-mod words;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -4,8 +4,8 @@
 //! Data only.
 
 use super::Kind::{Boolean, Decimal, Enum, String};
+use super::enums::{FUTURES_ORDER_TYPE, POSITION_SIDE, SIDE, TIME_IN_FORCE, WORKING_TYPE};
 use super::row::{may, must};
-use super::words::{FUTURES_ORDER_TYPE, POSITION_SIDE, SIDE, TIME_IN_FORCE, WORKING_TYPE};
 use super::{Param, Surface};
 
 /// The parameters of each object in `batchOrders` (docs/interface/orders.md#place-several-orders).

@@ -2,8 +2,8 @@
 
 use super::Counted::{Order, PerMinute};
 use super::Kind::{Address, Decimal, Enum, List, Long, String};
+use super::enums::{SIDE, SPOT_ORDER_TYPE, TIME_IN_FORCE, TRANSFER_KIND};
 use super::row::{at, by_symbol, limit, may, must, one_of, row};
-use super::words::{SIDE, SPOT_ORDER_TYPE, TIME_IN_FORCE, TRANSFER_KIND};
 use super::{InnerSignature, Param, Route, Source, Surface, Version, Weight::Fixed};
 
 const SPOT: (Surface, Source) = (Surface::Spot, Source::Spec1);

@@ -2,8 +2,8 @@
 //! only for v3.
 
 use super::Kind::{Int, Long, String};
+use super::enums::{DEPTH_LIMITS, DEPTH_WEIGHTS, KLINE_INTERVAL};
 use super::row::{at, by_symbol, limit, may, must, row};
-use super::words::{DEPTH_LIMITS, DEPTH_WEIGHTS, KLINE_INTERVAL};
 use super::{Param, Route, Scheme, Source, Surface, Weight, Weight::Fixed};
 
 const SPOT: (Surface, Source) = (Surface::Spot, Source::Spec1);

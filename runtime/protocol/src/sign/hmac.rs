@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_accepted_in_any_case_but_only_whole() {
+    fn signatures_match_in_any_case_but_only_complete() {
         let secret = SecretString::from("key");
         let signature = hex_hmac(&secret, &[b"a=1"]);
         assert!(verifies(&secret, &[b"a=1"], &signature.to_uppercase()));

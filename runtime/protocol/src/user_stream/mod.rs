@@ -8,9 +8,9 @@
 //! identify fills by trade id, and find orders by the client order id that was chosen before
 //! sending.
 
+mod enums;
 mod futures;
 mod spot;
-mod words;
 
 use std::borrow::Cow;
 
@@ -18,13 +18,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 pub use windvane_model::Surface;
 
+pub use enums::{ForcedClose, MarginType, UpdateReason};
 pub use futures::{
     AccountChange, AccountConfigUpdate, AccountUpdate, BalanceChange, LeverageChange,
     ListenKeyExpired, MarginCall, ModeChange, OrderTradeUpdate, OrderUpdate, PositionAtRisk,
     PositionChange,
 };
 pub use spot::{AssetBalance, ExecutionReport, OutboundAccountPosition};
-pub use words::{ForcedClose, MarginType, UpdateReason};
 
 use crate::wire::Whole;
 

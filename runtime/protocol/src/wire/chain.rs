@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use rust_decimal::Decimal;
 
 use super::common::{TransferResult, WithdrawResult};
-use super::fields::{record, request};
-use super::scalar::{Exact, Text, Whole, Word};
-use super::words::{
+use super::enums::{
     MovementState, MovementType, PrivacyStatus, SignatureType, TransferKind, TransferStatus,
 };
+use super::fields::{record, request};
+use super::scalar::{Exact, Text, Whole, Word};
 
 record! {
     /// Account status.

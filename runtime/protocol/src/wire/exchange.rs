@@ -6,9 +6,9 @@ use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::value::RawValue;
 use windvane_model::{OrderType, TimeInForce};
 
+use super::enums::{ContractStatus, ContractType, RateLimitInterval, RateLimitType};
 use super::fields::record;
 use super::scalar::{Exact, Flag, Json, Whole, Word};
-use super::words::{ContractStatus, ContractType, RateLimitInterval, RateLimitType};
 
 record! {
     /// Exchange information.

@@ -6,9 +6,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use windvane_model::{OrderStatus, OrderType, PositionSide, Side};
 
+use super::enums::AccountPrivacy;
 use super::fields::{record, request};
 use super::scalar::{Exact, Flag, Json, Text, Whole, Word};
-use super::words::AccountPrivacy;
 
 /// The envelope of a response: `{result, id, jsonrpc}`, or `error` in place of `result`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

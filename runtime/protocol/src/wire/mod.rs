@@ -6,6 +6,7 @@
 pub mod answers;
 pub mod chain;
 pub mod common;
+pub mod enums;
 pub mod examples;
 pub mod exchange;
 pub mod futures;
@@ -13,7 +14,6 @@ pub mod info;
 pub mod market;
 pub mod scalar;
 pub mod spot;
-pub mod words;
 
 mod fields;
 

@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_book_never_crosses_and_trades_are_at_the_touch_or_behind_it() {
+    fn no_crossed_book_and_no_trade_inside_the_spread() {
         let mut market = Market::new(Random::new(7), 600_000, 1);
         let mut prints = 0;
         for _ in 0..50_000 {

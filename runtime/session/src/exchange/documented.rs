@@ -7,15 +7,17 @@ use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
 use windvane_client_core::outcome::NotDone;
 use windvane_client_core::streams::{key_expiry_ms, listen_key, path_segment};
 use windvane_model::{Instrument, OrderStatus, Reply, Request, Surface, UserEvent};
+use windvane_protocol::adapter::{
+    Adapter, CallResult, EncodeError, EncodedCall, FuturesAccount, Names, WithNotes,
+};
 use windvane_protocol::error::code;
 use windvane_protocol::sign::{PrepareError, Prepared, Stamp};
-use windvane_protocol::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError, Speaker};
 use windvane_protocol::wire::{Parameters, Whole, Word, read};
 use windvane_protocol::{Assets, exchange_info, route, user_stream};
 
-use super::{Capabilities, Exchange, Question, Signing, listings};
+use super::{Capabilities, Exchange, Query, Signing, listings};
 use crate::requests::DEPTH_LEVELS;
-use crate::start::{InstrumentName, StartError};
+use crate::startup::{InstrumentName, StartupError};
 
 /// `CANCEL_REJECTED` and `NO_SUCH_ORDER` (docs/interface/errors.md#20xx).
 const NOTHING_TO_CANCEL: [i64; 2] = [-2011, -2013];
@@ -24,7 +26,7 @@ const NOTHING_TO_CANCEL: [i64; 2] = [-2011, -2013];
 #[derive(Clone, Debug)]
 pub struct Documented {
     gateway: Gateway,
-    speaker: Speaker,
+    adapter: Adapter,
     signing: Signing,
 }
 
@@ -41,14 +43,14 @@ impl Documented {
     /// The exchange behind a gateway. With `only_documents`, only routes of the core interface are
     /// used (`market_data = "documented"`).
     pub fn new(gateway: Gateway, only_documents: bool, signing: Signing) -> Self {
-        let speaker = Speaker {
+        let adapter = Adapter {
             names: Names::new(&[], &[]),
             futures_account: FuturesAccount::Routes,
             documented: only_documents,
         };
         Self {
             gateway,
-            speaker,
+            adapter,
             signing,
         }
     }
@@ -64,62 +66,62 @@ impl Exchange for Documented {
     }
 
     fn names(&self) -> &Names {
-        &self.speaker.names
+        &self.adapter.names
     }
 
-    fn know(&mut self, names: Names, futures_account: FuturesAccount) {
-        self.speaker.names = names;
-        self.speaker.futures_account = futures_account;
+    fn configure(&mut self, names: Names, futures_account: FuturesAccount) {
+        self.adapter.names = names;
+        self.adapter.futures_account = futures_account;
     }
 
-    fn encode(&self, request: &Request) -> Result<Vec<Asked>, SpeakError> {
-        self.speaker.ask(request)
+    fn encode_request(&self, request: &Request) -> Result<Vec<EncodedCall>, EncodeError> {
+        self.adapter.encode_request(request)
     }
 
-    fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<Asked>, SpeakError> {
-        self.speaker.open_orders_by_symbol(surface)
+    fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<EncodedCall>, EncodeError> {
+        self.adapter.open_orders_by_symbol(surface)
     }
 
-    fn ask(&self, question: Question<'_>) -> Option<Asked> {
-        let name = match question {
-            Question::Listing(surface) => format!("{surface}.exchange_info"),
-            Question::Clock(surface) => format!("{surface}.time"),
-            Question::FuturesAccount => "futures.account".to_owned(),
-            Question::Depth(surface, _) => format!("{surface}.depth"),
-            Question::CreateKey(surface) => format!("{surface}.create_listen_key"),
-            Question::RenewKey(surface, _) => format!("{surface}.keepalive_listen_key"),
-            Question::OpenOrders(surface, _) => format!("{surface}.open_orders"),
-            Question::Cancel(surface, ..) => format!("{surface}.cancel_order"),
+    fn encode_query(&self, query: Query<'_>) -> Option<EncodedCall> {
+        let name = match query {
+            Query::Listing(surface) => format!("{surface}.exchange_info"),
+            Query::Clock(surface) => format!("{surface}.time"),
+            Query::FuturesAccount => "futures.account".to_owned(),
+            Query::Depth(surface, _) => format!("{surface}.depth"),
+            Query::CreateKey(surface) => format!("{surface}.create_listen_key"),
+            Query::RenewKey(surface, _) => format!("{surface}.keepalive_listen_key"),
+            Query::OpenOrders(surface, _) => format!("{surface}.open_orders"),
+            Query::Cancel(surface, ..) => format!("{surface}.cancel_order"),
         };
         let route = route::named(&name)?;
         let mut parameters = Parameters::new();
-        match question {
-            Question::Depth(_, symbol) => {
+        match query {
+            Query::Depth(_, symbol) => {
                 parameters.push("symbol", symbol);
                 parameters.push("limit", DEPTH_LEVELS);
             }
-            Question::OpenOrders(_, symbol) => parameters.push("symbol", symbol),
-            Question::Cancel(_, symbol, id) => {
+            Query::OpenOrders(_, symbol) => parameters.push("symbol", symbol),
+            Query::Cancel(_, symbol, id) => {
                 parameters.push("symbol", symbol);
                 parameters.push("origClientOrderId", id);
             }
             // On futures the API key alone identifies the listen key
             // (docs/interface/user-stream.md#listen-keys).
-            Question::RenewKey(_, key)
+            Query::RenewKey(_, key)
                 if route.params.iter().any(|param| param.name == "listenKey") =>
             {
                 parameters.push("listenKey", key);
             }
             _ => {}
         }
-        Some(Asked { route, parameters })
+        Some(EncodedCall { route, parameters })
     }
 
-    fn cost(&self, call: &Asked) -> Cost {
+    fn cost(&self, call: &EncodedCall) -> Cost {
         Cost::of(call.route, &call.parameters)
     }
 
-    fn unsigned(&self, local_us: i64, call: &Asked) -> Unsigned {
+    fn unsigned(&self, local_us: i64, call: &EncodedCall) -> Unsigned {
         let route = (call.route, None);
         self.gateway
             .unsigned(local_us, route, &call.parameters, None)
@@ -130,7 +132,7 @@ impl Exchange for Documented {
         is_here.then(|| self.gateway.sign(unsigned))
     }
 
-    fn rehearse(&self, call: &Asked) -> Option<Prepared> {
+    fn rehearse(&self, call: &EncodedCall) -> Option<Prepared> {
         let stamp = Stamp {
             timestamp_ms: 0,
             nonce_us: 0,
@@ -150,7 +152,7 @@ impl Exchange for Documented {
         sent: (&Cost, Departed),
         answer: Result<Answer<'_>, Failure>,
     ) -> Result<(), NotDone> {
-        self.gateway.judge(now, call.asked, sent, answer)
+        self.gateway.judge(now, call.called_route, sent, answer)
     }
 
     fn is_of_clock(&self, not_done: &NotDone) -> bool {
@@ -161,12 +163,12 @@ impl Exchange for Documented {
         refusal_code(not_done) == Some(code::INVALID_LISTEN_KEY.code)
     }
 
-    fn reply(&self, request: &Request, heard: &[Heard<'_>]) -> Said<Reply> {
-        self.speaker.reply(request, heard)
+    fn decode_reply(&self, request: &Request, results: &[CallResult<'_>]) -> WithNotes<Reply> {
+        self.adapter.decode_reply(request, results)
     }
 
-    fn refuse(&self, request: &Request, error: &SpeakError) -> Vec<Reply> {
-        self.speaker.refuse(request, error)
+    fn refuse(&self, request: &Request, error: &EncodeError) -> Vec<Reply> {
+        self.adapter.refuse(request, error)
     }
 
     fn clock_ms(&self, text: &str) -> Option<i64> {
@@ -191,10 +193,10 @@ impl Exchange for Documented {
         key_expiry_ms(text)
     }
 
-    fn user_event(&self, surface: Surface, text: &str) -> Result<Said<UserEvent>, String> {
+    fn user_event(&self, surface: Surface, text: &str) -> Result<WithNotes<UserEvent>, String> {
         let event = user_stream::decode(surface, text).map_err(|error| error.to_string())?;
-        let said = self.speaker.user_event(&event);
-        said.map_err(|error| error.to_string())
+        let decoded = self.adapter.user_event(&event);
+        decoded.map_err(|error| error.to_string())
     }
 
     fn check_listing(&self, text: &str) -> Result<(), String> {
@@ -206,7 +208,7 @@ impl Exchange for Documented {
         &self,
         names: &[InstrumentName],
         texts: &[(Surface, String)],
-    ) -> Result<(Vec<Instrument>, Assets), StartError> {
+    ) -> Result<(Vec<Instrument>, Assets), StartupError> {
         listings::instruments(names, texts)
     }
 

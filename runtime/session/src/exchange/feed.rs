@@ -7,8 +7,8 @@ use windvane_client_core::streams::feed::{
     ConnectionId, FeedError, FeedInput, FeedMachine, FeedOutput, FeedTerms, Verdict,
 };
 use windvane_model::{InstrumentId, Surface, planted};
+use windvane_protocol::adapter::{MarketError, MarketReader, Missing, Names};
 use windvane_protocol::market_stream::{self, MarketStreamFrame};
-use windvane_protocol::speak::{MarketError, MarketReader, Missing, Names};
 use windvane_protocol::{BookLevels, Frame};
 
 use super::{EmitMarket, PublicFeed, Received};
@@ -89,14 +89,14 @@ impl PublicFeed for DocumentedFeed {
         let decoded = match market_stream::decode(text, &mut self.levels) {
             Ok(decoded) => decoded,
             Err(error) => {
-                if self.machine.hear(now_ms, connection, (text, None)) == Verdict::Pass {
+                if self.machine.frame_verdict(now_ms, connection, (text, None)) == Verdict::Pass {
                     tracing::warn!(%surface, %error, text, "a public frame could not be decoded");
                 }
                 return None;
             }
         };
-        let said = (text, Some(&decoded));
-        match self.machine.hear(now_ms, connection, said) {
+        let content = (text, Some(&decoded));
+        match self.machine.frame_verdict(now_ms, connection, content) {
             Verdict::Pass => self.read(&decoded, emit),
             // A payload without an envelope is identified only by its topic.
             Verdict::PassAs(text) => self.polled(&text, emit),

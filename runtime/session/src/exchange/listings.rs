@@ -3,13 +3,13 @@
 use windvane_model::{Instrument, Surface};
 use windvane_protocol::{Assets, exchange_info};
 
-use crate::start::{InstrumentName, StartError};
+use crate::startup::{InstrumentName, StartupError};
 
 /// The instruments, in the order of `names`, and the assets of the venue.
 pub(super) fn instruments(
     names: &[InstrumentName],
     texts: &[(Surface, String)],
-) -> Result<(Vec<Instrument>, Assets), StartError> {
+) -> Result<(Vec<Instrument>, Assets), StartupError> {
     let mut assets = Assets::default();
     let mut instruments = Vec::with_capacity(names.len());
     for name in names {
@@ -30,17 +30,19 @@ fn instrument(
     name: &InstrumentName,
     text: &str,
     assets: &mut Assets,
-) -> Result<Instrument, StartError> {
+) -> Result<Instrument, StartupError> {
     let surface = name.surface;
-    let unreadable = |error| StartError::Unreadable { surface, error };
+    let unreadable = |error| StartupError::Unreadable { surface, error };
     let entries = exchange_info::entries(text).map_err(unreadable)?;
     let entry = entries.iter().find(|(symbol, _)| *symbol == name.symbol);
-    let (_, entry) = entry.ok_or_else(|| StartError::NotListed(name.clone()))?;
+    let (_, entry) = entry.ok_or_else(|| StartupError::NotListed(name.clone()))?;
     let mut rules = exchange_info::symbol_rules(entry).map_err(unreadable)?;
     // An entry without `contractType` does not name its surface, but the route does.
     rules.surface = surface;
-    rules.instrument(assets).map_err(|error| StartError::Rules {
-        name: name.clone(),
-        error,
-    })
+    rules
+        .instrument(assets)
+        .map_err(|error| StartupError::Rules {
+            name: name.clone(),
+            error,
+        })
 }

@@ -23,10 +23,12 @@ use windvane_model::{
     Instrument, InstrumentId, MarketEvent, Reply, Request, Surface, Time, UserEvent,
 };
 use windvane_protocol::Assets;
+use windvane_protocol::adapter::{
+    CallResult, EncodeError, EncodedCall, FuturesAccount, Names, WithNotes,
+};
 use windvane_protocol::sign::{PrepareError, Prepared};
-use windvane_protocol::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError};
 
-use crate::start::{InstrumentName, StartError};
+use crate::startup::{InstrumentName, StartupError};
 
 pub use documented::Documented;
 pub use feed::DocumentedFeed;
@@ -49,7 +51,7 @@ pub struct Capabilities {
 
 /// A query that the session makes for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question<'a> {
+pub enum Query<'a> {
     /// The instruments of a surface, and its limits.
     Listing(Surface),
     /// The clock of a surface. The response also shows the used weight, and costs least.
@@ -87,40 +89,40 @@ pub trait Exchange: fmt::Debug + Send + Sync {
     /// Its request budget, its clocks, and the bans of this address.
     fn gateway(&self) -> &Gateway;
 
-    /// Instruments and assets by the exchange's names; empty before [`Self::know`].
+    /// Instruments and assets by the exchange's names; empty before [`Self::configure`].
     fn names(&self) -> &Names;
 
     /// Takes the results of a start. From here on, requests of the engine can be encoded.
-    fn know(&mut self, names: Names, futures_account: FuturesAccount);
+    fn configure(&mut self, names: Names, futures_account: FuturesAccount);
 
     /// The calls of an engine request, to be made in this order.
     ///
     /// # Errors
     /// The request cannot be encoded.
-    fn encode(&self, request: &Request) -> Result<Vec<Asked>, SpeakError>;
+    fn encode_request(&self, request: &Request) -> Result<Vec<EncodedCall>, EncodeError>;
 
     /// The calls to list the open orders of a surface, one for each configured symbol. Use them if
     /// one list of all orders costs more.
     ///
     /// # Errors
     /// The route must not be used.
-    fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<Asked>, SpeakError>;
+    fn open_orders_by_symbol(&self, surface: Surface) -> Result<Vec<EncodedCall>, EncodeError>;
 
     /// The call of a session query; `None` if the exchange has no such call.
-    fn ask(&self, question: Question<'_>) -> Option<Asked>;
+    fn encode_query(&self, query: Query<'_>) -> Option<EncodedCall>;
 
     /// The budget cost of a call.
-    fn cost(&self, call: &Asked) -> Cost;
+    fn cost(&self, call: &EncodedCall) -> Cost;
 
     /// A call with its timestamp and nonces, before it is signed.
-    fn unsigned(&self, local_us: i64, call: &Asked) -> Unsigned;
+    fn unsigned(&self, local_us: i64, call: &EncodedCall) -> Unsigned;
 
     /// The signed bytes of a call; `None` if a signer elsewhere must sign it.
     fn sign(&self, unsigned: &Unsigned) -> Option<Result<Prepared, PrepareError>>;
 
     /// The signed bytes of an order that is not sent, so that the next order finds its code in the
     /// processor caches. This does not use up budget or nonces. `None` if it would have no benefit.
-    fn rehearse(&self, call: &Asked) -> Option<Prepared>;
+    fn rehearse(&self, call: &EncodedCall) -> Option<Prepared>;
 
     /// Classifies the response to a call, and corrects the budget.
     ///
@@ -140,16 +142,16 @@ pub trait Exchange: fmt::Debug + Send + Sync {
     /// Whether a renewal was refused because the listen key does not exist any more.
     fn is_of_dead_key(&self, not_done: &NotDone) -> bool;
 
-    /// The replies to a request, from the results of its calls ([`Self::encode`]) in their order.
-    fn reply(&self, request: &Request, heard: &[Heard<'_>]) -> Said<Reply>;
+    /// The replies to a request, from the results of its calls ([`Self::encode_request`]) in their order.
+    fn decode_reply(&self, request: &Request, results: &[CallResult<'_>]) -> WithNotes<Reply>;
 
     /// The replies to a request that was not sent.
-    fn refuse(&self, request: &Request, error: &SpeakError) -> Vec<Reply>;
+    fn refuse(&self, request: &Request, error: &EncodeError) -> Vec<Reply>;
 
-    /// The clock in a response to [`Question::Clock`], in Unix milliseconds.
+    /// The clock in a response to [`Query::Clock`], in Unix milliseconds.
     fn clock_ms(&self, text: &str) -> Option<i64>;
 
-    /// The listen key in a response to [`Question::CreateKey`].
+    /// The listen key in a response to [`Query::CreateKey`].
     fn listen_key(&self, text: &str) -> Option<String>;
 
     /// The path of the user stream of a listen key.
@@ -163,9 +165,9 @@ pub trait Exchange: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// The frame cannot be decoded. Its events are lost.
-    fn user_event(&self, surface: Surface, text: &str) -> Result<Said<UserEvent>, String>;
+    fn user_event(&self, surface: Surface, text: &str) -> Result<WithNotes<UserEvent>, String>;
 
-    /// Checks whether a response to [`Question::Listing`] is complete.
+    /// Checks whether a response to [`Query::Listing`] is complete.
     ///
     /// # Errors
     /// The reason why it is not.
@@ -180,19 +182,19 @@ pub trait Exchange: fmt::Debug + Send + Sync {
         &self,
         names: &[InstrumentName],
         listings: &[(Surface, String)],
-    ) -> Result<(Vec<Instrument>, Assets), StartError>;
+    ) -> Result<(Vec<Instrument>, Assets), StartupError>;
 
-    /// The client order ids of the orders in a response to [`Question::OpenOrders`] that are still
+    /// The client order ids of the orders in a response to [`Query::OpenOrders`] that are still
     /// open. An exchange may also list orders that ended in the last seconds.
     ///
     /// # Errors
     /// The reason why the response cannot be read.
     fn open_orders(&self, text: &str) -> Result<Vec<String>, String>;
 
-    /// Whether [`Question::Cancel`] was refused because the order has ended or never existed.
+    /// Whether [`Query::Cancel`] was refused because the order has ended or never existed.
     fn is_nothing_to_cancel(&self, not_done: &NotDone) -> bool;
 
-    /// Whether a response to [`Question::FuturesAccount`] is an account. An exchange in trouble may
+    /// Whether a response to [`Query::FuturesAccount`] is an account. An exchange in trouble may
     /// send something else.
     fn is_account(&self, text: &str) -> bool;
 
@@ -249,7 +251,7 @@ pub trait PublicFeed: fmt::Debug + Send {
     /// The same for a frame from polling.
     fn polled(&mut self, text: &str, emit: &mut EmitMarket<'_>) -> Option<InstrumentId>;
 
-    /// The response to [`Question::Depth`], or `None` if the request failed.
+    /// The response to [`Query::Depth`], or `None` if the request failed.
     fn snapshot(
         &mut self,
         instrument: InstrumentId,

@@ -1,13 +1,13 @@
-//! Recovery: makes the engine of a new process from the journal. The snapshot in the head is
+//! Recovery: makes the engine of a new process from the journal. The snapshot in the checkpoint is
 //! restored, and the inputs recorded after it are replayed. The effects of the replay are dropped:
 //! they were carried out before, or reconciliation finds out what became of them. A paper run
 //! recovers its simulated account in the same way.
 //!
-//! The shell reads the journal and passes its content as [`Remembered`].
+//! The shell reads the journal and passes its content as [`JournalContent`].
 
-mod begin;
-mod remains;
+mod launch;
 mod replay;
+mod unowned_positions;
 
 use windvane_engine::engine::{SnapshotError, SuccessionError};
 use windvane_engine::{ENGINE_RULES, Engine};
@@ -16,13 +16,13 @@ use windvane_model::record::{Block, Chain};
 use windvane_model::rules::InstrumentError;
 
 use crate::account::AccountKind;
+use crate::checkpoint::Checkpoint;
 use crate::engine_loop::EngineLoop;
-use crate::head::Head;
 use crate::paper::Paper;
 
-pub use begin::{Begun, FirstSegment, RecoveryTerms, States};
-pub use remains::{Configured, Remains, held, left_out};
+pub use launch::{FirstSegment, LaunchTerms, Launched, States};
 pub use replay::{Difference, Pairs, Replay, compare_paper};
+pub use unowned_positions::{Configured, UnownedPosition, strategy_positions, unowned_positions};
 
 /// Why a process does not begin.
 #[derive(Debug, thiserror::Error)]
@@ -49,13 +49,13 @@ pub enum RecoverError {
 pub struct OtherAccount(pub AccountKind);
 
 /// The state left by the previous process.
-pub struct Left {
+pub struct PreviousState {
     /// Its engine at the end of the journal; `None` if it is missing or cannot be trusted.
     engine: Option<Engine>,
     /// Its simulated account.
     pub paper: Option<Paper>,
-    /// The head that the journal returned, with the states that were saved after it.
-    pub head: Option<Head>,
+    /// The checkpoint that the journal returned, with the states that were saved after it.
+    pub checkpoint: Option<Checkpoint>,
     /// The position at which the journal continues.
     next: Chain,
     /// A problem with the journal that does not prevent the start.
@@ -67,13 +67,13 @@ pub struct Left {
 /// A problem with the content of a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum Flaw {
-    /// Its head does not contain an engine that this program can read.
+    /// Its checkpoint does not contain an engine that this program can read.
     #[error(
         "the journal's snapshot cannot be used: {0}. The account's positions belong to no strategy \
          until `windvane resume`; to keep them, stop, and start the program that wrote the journal"
     )]
     Snapshot(SnapshotError),
-    /// Its head is not at the position where its blocks begin.
+    /// Its checkpoint is not at the position where its blocks begin.
     #[error(
         "the journal's snapshot is not at the position where its blocks begin; the account is read \
          from the venue"
@@ -94,12 +94,12 @@ pub struct Before {
 }
 
 /// The content of a journal.
-pub struct Remembered<B> {
+pub struct JournalContent<B> {
     /// Whether it can be trusted; otherwise the venue is the authority.
     pub is_authority: bool,
-    /// The head of its last segment; empty if the journal has no segment.
-    pub head: Vec<u8>,
-    /// The blocks after the head.
+    /// The checkpoint of its last segment; empty if the journal has no segment.
+    pub checkpoint: Vec<u8>,
+    /// The blocks after the checkpoint.
     pub blocks: B,
     /// The position that the first of them continues.
     pub base: Chain,
@@ -108,23 +108,23 @@ pub struct Remembered<B> {
 }
 
 /// Recovers the state of the previous process from its journal.
-pub fn left_of(remembered: Remembered<impl IntoIterator<Item = Block>>) -> Left {
+pub fn recover_state(remembered: JournalContent<impl IntoIterator<Item = Block>>) -> PreviousState {
     let (is_authority, next) = (remembered.is_authority, remembered.next);
-    let mut head = Head::from_bytes(&remembered.head);
+    let mut checkpoint = Checkpoint::from_bytes(&remembered.checkpoint);
     let mut flaw = None;
-    let (engine, paper) = match &mut head {
-        Some(head) => replayed(head, remembered, &mut flaw),
+    let (engine, paper) = match &mut checkpoint {
+        Some(checkpoint) => replayed(checkpoint, remembered, &mut flaw),
         None => (None, None),
     };
-    if let (Some(flaw), Some(head)) = (&flaw, &head) {
-        tell_flaw(flaw, head);
+    if let (Some(flaw), Some(checkpoint)) = (&flaw, &checkpoint) {
+        log_flaw(flaw, checkpoint);
     }
     let engine = engine.filter(|_| is_authority);
-    Left {
-        is_lost: engine.is_none() && (head.is_some() || !is_authority),
+    PreviousState {
+        is_lost: engine.is_none() && (checkpoint.is_some() || !is_authority),
         engine,
         paper,
-        head,
+        checkpoint,
         next,
         flaw,
     }
@@ -132,10 +132,10 @@ pub fn left_of(remembered: Remembered<impl IntoIterator<Item = Block>>) -> Left 
 
 /// Logs a problem. A difference is not a defect if a program with other engine rules wrote the
 /// journal.
-fn tell_flaw(flaw: &Flaw, head: &Head) {
-    let (version, rules) = (&head.version, head.engine_rules);
+fn log_flaw(flaw: &Flaw, checkpoint: &Checkpoint) {
+    let (version, rules) = (&checkpoint.version, checkpoint.engine_rules);
     match flaw {
-        Flaw::Differs(difference) if !head.has_our_rules() => tracing::warn!(
+        Flaw::Differs(difference) if !checkpoint.has_our_rules() => tracing::warn!(
             version,
             "the journal was written under engine rules {rules}, and this program has engine rules \
              {ENGINE_RULES}: it would have decided differently at {difference}; the orders, fills \
@@ -145,15 +145,15 @@ fn tell_flaw(flaw: &Flaw, head: &Head) {
     }
 }
 
-impl Left {
+impl PreviousState {
     /// Checks the kind of account. A simulated account and an account of a venue must not be mixed.
     ///
     /// # Errors
     /// The journal belongs to the other kind.
     pub fn must_be_of(&self, account: AccountKind) -> Result<(), OtherAccount> {
-        let left = match &self.head {
+        let left = match &self.checkpoint {
             None => return Ok(()),
-            Some(head) if head.paper.is_some() => AccountKind::Paper,
+            Some(checkpoint) if checkpoint.paper.is_some() => AccountKind::Paper,
             Some(_) => AccountKind::Venue,
         };
         if left == account {
@@ -164,11 +164,11 @@ impl Left {
     }
 
     /// Positions of strategies and open orders, as text; empty without any.
-    pub fn in_words(&self) -> String {
+    pub fn summary(&self) -> String {
         let Some(engine) = &self.engine else {
             return String::new();
         };
-        let held = held(engine, |_, _| true);
+        let held = strategy_positions(engine, |_, _| true);
         let mut words: Vec<_> = held.iter().map(ToString::to_string).collect();
         let orders = engine.orders().iter();
         let ids: Vec<_> = orders.map(|order| order.client_order_id.as_str()).collect();
@@ -180,9 +180,9 @@ impl Left {
 
     /// The positions that belong to no strategy after a start with this configuration, as far as
     /// their owners are known.
-    pub fn remains(&self, configured: &Configured) -> Vec<Remains> {
+    pub fn unowned_positions(&self, configured: &Configured) -> Vec<UnownedPosition> {
         let engine = self.engine.as_ref();
-        engine.map_or_else(Vec::new, |engine| left_out(engine, configured))
+        engine.map_or_else(Vec::new, |engine| unowned_positions(engine, configured))
     }
 
     /// The engine of this start, before it recorded anything. If a journal existed but cannot be
@@ -209,19 +209,19 @@ impl Left {
 
 /// Engine and simulated account of the previous process, at the end of its journal.
 fn replayed(
-    head: &mut Head,
-    remembered: Remembered<impl IntoIterator<Item = Block>>,
+    checkpoint: &mut Checkpoint,
+    remembered: JournalContent<impl IntoIterator<Item = Block>>,
     flaw: &mut Option<Flaw>,
 ) -> (Option<Engine>, Option<Paper>) {
-    let version = &head.version;
-    let paper = head.paper.as_deref().and_then(Paper::from_bytes);
-    if head.paper.is_some() && paper.is_none() {
+    let version = &checkpoint.version;
+    let paper = checkpoint.paper.as_deref().and_then(Paper::from_bytes);
+    if checkpoint.paper.is_some() && paper.is_none() {
         tracing::error!(
             version,
             "the simulated account cannot be read; a new one begins with its start balances"
         );
     }
-    let engine = match Engine::restore(&head.engine) {
+    let engine = match Engine::restore(&checkpoint.engine) {
         Ok(engine) => engine,
         Err(error) => {
             *flaw = Some(Flaw::Snapshot(error));
@@ -256,7 +256,7 @@ fn replayed(
     }
     *flaw = replay.difference.map(Flaw::Differs);
     for (strategy, state) in replay.states {
-        if let Some(saved) = head.strategies.get_mut(usize::from(strategy.0)) {
+        if let Some(saved) = checkpoint.strategies.get_mut(usize::from(strategy.0)) {
             saved.state = Some(state);
         }
     }
@@ -268,7 +268,7 @@ mod tests {
     use windvane_model::{Input, StrategyId, Time};
 
     use super::*;
-    use crate::head::{Made, SavedStrategy};
+    use crate::checkpoint::{Made, SavedStrategy};
 
     #[test]
     fn strategies_continue_from_their_last_saved_states() {
@@ -285,7 +285,7 @@ mod tests {
             state: Some(b"head".to_vec()),
             made: Made::default(),
         };
-        let head = Head {
+        let checkpoint = Checkpoint {
             version: String::new(),
             engine: engine.snapshot(),
             strategies: ["a", "b", "c"].map(strategy).to_vec(),
@@ -311,16 +311,16 @@ mod tests {
             );
             engine.seal();
         }
-        let left = left_of(Remembered {
+        let left = recover_state(JournalContent {
             is_authority: true,
-            head: head.to_bytes(),
+            checkpoint: checkpoint.to_bytes(),
             blocks: std::iter::from_fn(|| engine.poll_block()).collect::<Vec<_>>(),
             base,
             next: engine.chain(),
         });
         assert!(left.flaw.is_none());
-        let head = left.head.unwrap();
-        let states = ["a", "b", "c"].map(|name| head.state_of(name).unwrap());
+        let checkpoint = left.checkpoint.unwrap();
+        let states = ["a", "b", "c"].map(|name| checkpoint.state_of(name).unwrap());
         assert_eq!(states, [b"head".to_vec(), b"six".to_vec(), b"two".to_vec()]);
     }
 }

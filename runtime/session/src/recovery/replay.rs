@@ -1,5 +1,6 @@
-//! Replays recorded inputs. If they are fed to the engine of their segment's head, it must make
-//! exactly the recorded blocks. The answers of strategies are inputs too, so no module is needed.
+//! Replays recorded inputs. If they are fed to the engine of their segment's checkpoint, it must
+//! make exactly the recorded blocks. The answers of strategies are inputs too, so no module is
+//! needed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -10,7 +11,7 @@ use windvane_model::record::Block;
 use windvane_model::{Notice, StrategyId, Time};
 
 use crate::engine_loop::{EngineLoop, NoticesOnly};
-use crate::paper::{Otherwise, Paper};
+use crate::paper::{Paper, UnexpectedMessage};
 
 /// The first record that differs in a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl fmt::Display for Difference {
 #[derive(Debug, Default)]
 pub struct Replay {
     pairs: Pairs,
-    /// States that strategies saved after the head, by strategy.
+    /// States that strategies saved after the checkpoint, by strategy.
     pub states: BTreeMap<StrategyId, Vec<u8>>,
     /// The simulated account.
     pub paper: Option<Paper>,
@@ -172,12 +173,12 @@ pub fn compare_paper(
     place: (u64, u64),
     record: &Record,
 ) -> Option<Difference> {
-    let Otherwise(said) = paper.as_mut()?.replay(record).err()?;
+    let UnexpectedMessage(message) = paper.as_mut()?.replay(record).err()?;
     Some(Difference {
         block: place.0,
         record: place.1,
         recorded: Some(format!("{record:?}")),
-        made: said.map(|said| format!("{said:?}")),
+        made: message.map(|message| format!("{message:?}")),
     })
 }
 
@@ -234,15 +235,15 @@ fn difference(recorded: &Block, made: &Block) -> Difference {
         let records = block.records().filter_map(|(_, record)| record.ok());
         records.map(|record| format!("{record:?}")).collect()
     };
-    let (recorded_words, made_words) = (read(recorded), read(made));
-    let most = recorded_words.len().max(made_words.len());
-    let place = (0..most).find(|at| recorded_words.get(*at) != made_words.get(*at));
+    let (recorded_text, made_text) = (read(recorded), read(made));
+    let most = recorded_text.len().max(made_text.len());
+    let place = (0..most).find(|at| recorded_text.get(*at) != made_text.get(*at));
     let place = place.unwrap_or_default();
     Difference {
         block: recorded.number,
         record: recorded.first_record + place as u64,
-        recorded: recorded_words.get(place).cloned(),
-        made: made_words.get(place).cloned(),
+        recorded: recorded_text.get(place).cloned(),
+        made: made_text.get(place).cloned(),
     }
 }
 
@@ -276,10 +277,10 @@ mod tests {
         }
     }
 
-    /// A run of some seconds: its head, its blocks and the end of its chain.
+    /// A run of some seconds: its checkpoint, its blocks and the end of its chain.
     fn lived() -> (Vec<u8>, Vec<Block>, Chain) {
         let mut engine = Engine::new(config()).unwrap();
-        let head = engine.snapshot();
+        let checkpoint = engine.snapshot();
         let surface = Surface::Futures;
         let mut at = Time::from_millis(1_000);
         engine.handle(at, Input::Live(&LiveInput::Begin));
@@ -290,14 +291,14 @@ mod tests {
             engine.seal();
         }
         let blocks = std::iter::from_fn(|| engine.poll_block()).collect();
-        (head, blocks, engine.chain())
+        (checkpoint, blocks, engine.chain())
     }
 
     #[test]
     fn replayed_inputs_give_the_same_journal() {
-        let (head, blocks, end) = lived();
+        let (checkpoint, blocks, end) = lived();
         assert_eq!(blocks.len(), 20);
-        let mut core = EngineLoop::new(Engine::restore(&head).unwrap());
+        let mut core = EngineLoop::new(Engine::restore(&checkpoint).unwrap());
         let mut replay = Replay::default();
         for block in blocks {
             replay.block(&mut core, block);
@@ -325,8 +326,8 @@ mod tests {
 
     #[test]
     fn a_journal_of_another_process_is_detected() {
-        let (head, blocks, _) = lived();
-        let mut core = EngineLoop::new(Engine::restore(&head).unwrap());
+        let (checkpoint, blocks, _) = lived();
+        let mut core = EngineLoop::new(Engine::restore(&checkpoint).unwrap());
         let at = Time::from_millis(1_000);
         core.handle(at, Input::Live(&LiveInput::Journal { healthy: false }));
         let mut replay = Replay::default();
@@ -341,7 +342,7 @@ mod tests {
 
     #[test]
     fn the_next_engine_continues_the_chain_with_no_records() {
-        let (head, ..) = lived();
+        let (checkpoint, ..) = lived();
         let chain = Chain {
             next_block: 30,
             last_record: 99,
@@ -349,7 +350,7 @@ mod tests {
         };
         let mut next = config();
         next.epoch = 8;
-        let old = Engine::restore(&head).unwrap();
+        let old = Engine::restore(&checkpoint).unwrap();
         for mut engine in [
             old.succeed(next.clone(), chain).unwrap(),
             Engine::continuing(next, chain).unwrap(),

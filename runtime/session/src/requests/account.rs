@@ -3,10 +3,10 @@
 //! response was incomplete.
 
 use windvane_client_core::outcome::NotDone;
+use windvane_protocol::adapter::FuturesAccount;
 use windvane_protocol::route::Route;
-use windvane_protocol::speak::FuturesAccount;
 
-use crate::exchange::{Exchange, Question};
+use crate::exchange::{Exchange, Query};
 
 /// See the module documentation.
 #[derive(Debug, Default)]
@@ -23,26 +23,26 @@ impl Account {
 
     /// The result of an account request. The first response that shows whether the route is served
     /// decides.
-    pub(super) fn hear(
+    pub(super) fn note_result(
         &mut self,
         route: &'static Route,
-        became: &Result<String, NotDone>,
+        result: &Result<String, NotDone>,
         exchange: &mut dyn Exchange,
     ) {
         let is_asked_for = self.other.is_some()
             && exchange
-                .ask(Question::FuturesAccount)
+                .encode_query(Query::FuturesAccount)
                 .is_some_and(|call| call.route.name == route.name);
         if !is_asked_for {
             return;
         }
-        match became {
+        match result {
             Ok(text) if exchange.is_account(text) => self.other = None,
             Err(NotDone::Refused(refusal)) if refusal.is_of_unserved_read() => {
                 if let Some(other) = self.other.take() {
                     tracing::warn!("the venue has no account route; the info endpoint is used");
                     let names = exchange.names().clone();
-                    exchange.know(names, other);
+                    exchange.configure(names, other);
                 }
             }
             Ok(_) | Err(_) => {}

@@ -6,8 +6,8 @@ use windvane_client_core::budget::{Cost, Denied, Departed, Lane};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned, denied};
 use windvane_client_core::outcome::{Lost, NotDone, Refusal, RequestError};
 use windvane_model::{Time, constant};
+use windvane_protocol::adapter::EncodedCall;
 use windvane_protocol::sign::{PrepareError, Prepared};
-use windvane_protocol::speak::Asked;
 
 use super::{Call, CallEnded, Done, Purpose, Requests};
 
@@ -38,7 +38,7 @@ pub type CallId = u64;
 #[derive(Clone, Debug)]
 pub enum CallAnswer<'a> {
     /// A response.
-    Came(Answer<'a>),
+    Received(Answer<'a>),
     /// The call was or may have been written, and no response will come.
     Lost(Lost),
     /// No connection was available to write it to.
@@ -52,7 +52,7 @@ pub enum CallAnswer<'a> {
 /// A call that must be made.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    pub(super) asked: Asked,
+    pub(super) call: EncodedCall,
     pub(super) lane: Lane,
     /// How long it may wait for the budget, in nanoseconds.
     pub(super) patience_ns: i64,
@@ -68,14 +68,14 @@ pub(super) struct Wanted {
 pub(super) struct Waiting {
     pub(super) at: Time,
     /// When the call was requested.
-    asked: Time,
+    requested_at: Time,
     give_up: Time,
     wanted: Wanted,
 }
 
 /// A call that waits for its signature.
 #[derive(Debug)]
-pub(super) struct Signs {
+pub(super) struct PendingSignature {
     began: Time,
     by: Time,
     unsigned: Unsigned,
@@ -86,7 +86,7 @@ pub(super) struct Signs {
     purpose: Purpose,
 }
 
-impl Signs {
+impl PendingSignature {
     /// When it is given up. A call with an earlier `leave_by` is given up then.
     pub(super) fn by(&self) -> Time {
         let by = self.leave_by.map_or(self.by, |by| by.min(self.by));
@@ -97,7 +97,7 @@ impl Signs {
 
 /// A call that waits for its response.
 #[derive(Debug)]
-pub(super) struct Flying {
+pub(super) struct InFlight {
     unsigned: Unsigned,
     cost: Cost,
     departed: Departed,
@@ -137,9 +137,14 @@ impl Requests {
     }
 
     /// A call that the session makes for itself.
-    pub(super) const fn plain_call(&self, asked: Asked, lane: Lane, purpose: Purpose) -> Wanted {
+    pub(super) const fn plain_call(
+        &self,
+        call: EncodedCall,
+        lane: Lane,
+        purpose: Purpose,
+    ) -> Wanted {
         Wanted {
-            asked,
+            call,
             lane,
             patience_ns: 0,
             within: self.terms.request,
@@ -163,7 +168,7 @@ impl Requests {
     pub(super) fn call(&mut self, now: Time, wanted: Wanted) {
         let waiting = Waiting {
             at: now,
-            asked: now,
+            requested_at: now,
             give_up: Time(now.0.saturating_add(wanted.patience_ns)),
             wanted,
         };
@@ -178,13 +183,13 @@ impl Requests {
 
     pub(super) fn attempt(&mut self, now: Time, waiting: Waiting) {
         let Waiting {
-            asked: since,
+            requested_at: since,
             give_up,
             wanted,
             ..
         } = waiting;
-        let (surface, lane, ms) = (wanted.asked.route.surface, wanted.lane, self.ms(now));
-        let cost = self.exchange.cost(&wanted.asked);
+        let (surface, lane, ms) = (wanted.call.route.surface, wanted.lane, self.ms(now));
+        let cost = self.exchange.cost(&wanted.call);
         let departed = match self.gateway().acquire(ms, (surface, lane), &cost) {
             Ok(departed) => departed,
             Err(why) => {
@@ -193,7 +198,7 @@ impl Requests {
                 {
                     self.waiting.push(Waiting {
                         at,
-                        asked: since,
+                        requested_at: since,
                         give_up,
                         wanted,
                     });
@@ -202,7 +207,7 @@ impl Requests {
                 self.done
                     .push_back(Done::Waited(lane, now.0.saturating_sub(since.0)));
                 let not_done = NotDone::Wait(denied(ms, why));
-                return self.became(now, wanted.purpose, Err(not_done));
+                return self.call_ended(now, wanted.purpose, Err(not_done));
             }
         };
         if since < now {
@@ -211,7 +216,7 @@ impl Requests {
         }
         // The call is signed after the wait, because its timestamp must be fresh.
         let local_us = self.gateway_now(now).local_us;
-        let unsigned = self.exchange.unsigned(local_us, &wanted.asked);
+        let unsigned = self.exchange.unsigned(local_us, &wanted.call);
         let prepared = self.exchange.sign(&unsigned);
         self.next_call += 1;
         let id = self.next_call;
@@ -219,7 +224,7 @@ impl Requests {
             let unsigned = unsigned.clone();
             self.done.push_back(Done::Sign(id, unsigned));
         }
-        let signs = Signs {
+        let unsigned_call = PendingSignature {
             began: now,
             by: Time(now.0.saturating_add(ns(wanted.within))),
             unsigned,
@@ -230,9 +235,9 @@ impl Requests {
             purpose: wanted.purpose,
         };
         match prepared {
-            Some(prepared) => self.leave(now, (id, signs), prepared),
+            Some(prepared) => self.leave(now, (id, unsigned_call), prepared),
             None => {
-                self.signing.insert(id, signs);
+                self.signing.insert(id, unsigned_call);
             }
         }
     }
@@ -245,8 +250,8 @@ impl Requests {
         id: CallId,
         prepared: Result<Prepared, PrepareError>,
     ) {
-        if let Some(signs) = self.signing.remove(&id) {
-            self.leave(now, (id, signs), prepared);
+        if let Some(unsigned_call) = self.signing.remove(&id) {
+            self.leave(now, (id, unsigned_call), prepared);
         }
     }
 
@@ -254,15 +259,15 @@ impl Requests {
     /// were any.
     pub(super) fn give_up_signing(&mut self, now: Time) -> bool {
         let signing = self.signing.iter();
-        let overdue = signing.filter(|(_, signs)| signs.by() <= now);
+        let overdue = signing.filter(|(_, unsigned_call)| unsigned_call.by() <= now);
         let overdue: Vec<_> = overdue.map(|(id, _)| *id).collect();
         for id in &overdue {
-            if let Some(signs) = self.signing.remove(id) {
+            if let Some(unsigned_call) = self.signing.remove(id) {
                 tracing::warn!(
-                    route = signs.unsigned.asked.route.name,
+                    route = unsigned_call.unsigned.called_route.route.name,
                     "the signature did not arrive in time; the request was not sent"
                 );
-                self.not_left(now, signs);
+                self.not_left(now, unsigned_call);
             }
         }
         !overdue.is_empty()
@@ -272,7 +277,7 @@ impl Requests {
     fn leave(
         &mut self,
         now: Time,
-        (id, signs): (CallId, Signs),
+        (id, unsigned_call): (CallId, PendingSignature),
         prepared: Result<Prepared, PrepareError>,
     ) {
         let prepared = match prepared {
@@ -280,92 +285,95 @@ impl Requests {
             Err(error) => {
                 let refusal = Refusal::NotMade(error.into());
                 let not_done = NotDone::Refused(refusal);
-                return self.became(now, signs.purpose, Err(not_done));
+                return self.call_ended(now, unsigned_call.purpose, Err(not_done));
             }
         };
-        if signs.began < now && signs.by() < now {
-            return self.not_left(now, signs);
+        if unsigned_call.began < now && unsigned_call.by() < now {
+            return self.not_left(now, unsigned_call);
         }
-        let route = signs.unsigned.asked.route;
+        let route = unsigned_call.unsigned.called_route.route;
         // The venue may have stopped all requests meanwhile. A request would prolong a ban.
         let ms = self.ms(now);
-        if signs.began < now
+        if unsigned_call.began < now
             && let Some((why, left_ms)) = self.gateway().stop_of(ms, route.surface)
         {
             let until_ms = Some(ms.saturating_add(left_ms));
             let not_done = NotDone::Wait(denied(ms, Denied { why, until_ms }));
-            return self.became(now, signs.purpose, Err(not_done));
+            return self.call_ended(now, unsigned_call.purpose, Err(not_done));
         }
-        let flying = Flying {
-            unsigned: signs.unsigned,
-            cost: signs.cost,
-            departed: signs.departed,
+        let in_flight = InFlight {
+            unsigned: unsigned_call.unsigned,
+            cost: unsigned_call.cost,
+            departed: unsigned_call.departed,
             left: now,
-            by: Some(signs.by),
-            purpose: signs.purpose,
+            by: Some(unsigned_call.by),
+            purpose: unsigned_call.purpose,
         };
-        self.flying.insert(id, flying);
+        self.in_flight.insert(id, in_flight);
         self.done.push_back(Done::Send(Call {
             id,
             route,
             prepared,
             changes: route.changes,
-            leave_by: signs.leave_by,
-            since: signs.since,
+            leave_by: unsigned_call.leave_by,
+            since: unsigned_call.since,
         }));
     }
 
     /// Ends a call that did not leave because its signature came too late or not at all.
-    fn not_left(&mut self, now: Time, signs: Signs) {
-        let waited = now.0.saturating_sub(signs.began.0).max(0);
-        if let Purpose::Part(number) = signs.purpose
+    fn not_left(&mut self, now: Time, unsigned_call: PendingSignature) {
+        let waited = now.0.saturating_sub(unsigned_call.began.0).max(0);
+        if let Purpose::Part(number) = unsigned_call.purpose
             && self.is_order(number)
         {
             let waited = Duration::from_nanos(waited.unsigned_abs());
             return self.not_sent_in_time((number, waited));
         }
         let why = Failure::NoConnection("no signature came in time".to_owned());
-        let sent = (&signs.cost, signs.departed);
-        let judged = self
-            .exchange
-            .judge(self.gateway_now(now), &signs.unsigned, sent, Err(why));
-        self.became(now, signs.purpose, judged.map(|()| String::new()));
+        let sent = (&unsigned_call.cost, unsigned_call.departed);
+        let judged = self.exchange.judge(
+            self.gateway_now(now),
+            &unsigned_call.unsigned,
+            sent,
+            Err(why),
+        );
+        self.call_ended(now, unsigned_call.purpose, judged.map(|()| String::new()));
     }
 
     /// Gives up one overdue call. The shell is asked for the result, because it knows whether the
     /// call left.
     pub(super) fn give_up(&mut self, now: Time) -> Option<CallId> {
-        let mut flying = self.flying.iter_mut();
-        let overdue = flying.find(|(_, flying)| flying.by.is_some_and(|by| by <= now));
-        let (id, flying) = overdue?;
-        flying.by = None;
+        let mut in_flight = self.in_flight.iter_mut();
+        let overdue = in_flight.find(|(_, in_flight)| in_flight.by.is_some_and(|by| by <= now));
+        let (id, in_flight) = overdue?;
+        in_flight.by = None;
         Some(*id)
     }
 
     /// The number of the engine's request that a call belongs to.
     pub(super) fn part(&self, id: CallId) -> Option<u64> {
-        match self.flying.get(&id)?.purpose {
+        match self.in_flight.get(&id)?.purpose {
             Purpose::Part(number) => Some(number),
             _ => None,
         }
     }
 
     /// The result of a call; `None` if the call is unknown.
-    pub(super) fn hear(
+    pub(super) fn classify_answer(
         &mut self,
         now: Time,
         id: CallId,
         answer: CallAnswer<'_>,
     ) -> Option<(Purpose, Result<String, NotDone>)> {
-        let flying = self.flying.remove(&id)?;
+        let in_flight = self.in_flight.remove(&id)?;
         let now_of_gateway = self.gateway_now(now);
-        let sent = (&flying.cost, flying.departed);
+        let sent = (&in_flight.cost, in_flight.departed);
         let judge = |answer| {
             self.exchange
-                .judge(now_of_gateway, &flying.unsigned, sent, answer)
+                .judge(now_of_gateway, &in_flight.unsigned, sent, answer)
         };
-        let became = match answer {
-            CallAnswer::Came(answer) => judge(Ok(answer)).map(|()| answer.text.to_owned()),
+        let result = match answer {
+            CallAnswer::Received(answer) => judge(Ok(answer)).map(|()| answer.text.to_owned()),
             CallAnswer::Lost(lost) => judge(Err(Failure::Lost(lost))).map(|()| String::new()),
             CallAnswer::NoConnection(why) => {
                 judge(Err(Failure::NoConnection(why))).map(|()| String::new())
@@ -377,15 +385,15 @@ impl Requests {
             }
         };
         self.done.push_back(Done::Ended(CallEnded {
-            surface: flying.unsigned.asked.route.surface,
-            outcome: match &became {
+            surface: in_flight.unsigned.called_route.route.surface,
+            outcome: match &result {
                 Ok(_) => "done",
                 Err(NotDone::Refused(_)) => "refused",
                 Err(NotDone::Unknown(_)) => "unknown",
                 Err(NotDone::Wait(_)) => "wait",
             },
-            took_ns: now.0.saturating_sub(flying.left.0).max(0),
+            took_ns: now.0.saturating_sub(in_flight.left.0).max(0),
         }));
-        Some((flying.purpose, became))
+        Some((in_flight.purpose, result))
     }
 }

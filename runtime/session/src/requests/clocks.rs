@@ -10,7 +10,7 @@ use windvane_model::live::LiveInput;
 use windvane_model::{Surface, Time};
 
 use super::{Done, Purpose, Requests, venue_surface};
-use crate::exchange::{Exchange, Question};
+use crate::exchange::{Exchange, Query};
 
 /// Interval of the reads of a clock.
 pub const CLOCK_EVERY_MS: i64 = 60_000;
@@ -24,26 +24,26 @@ const LOGGED_EVERY: u64 = 30;
 
 /// A clock read in progress.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct ClockRead {
     pub(crate) surface: Surface,
-    taken: Vec<Sample>,
+    samples: Vec<Sample>,
     sent: Time,
 }
 
-impl Reading {
+impl ClockRead {
     /// A read without samples.
     pub(crate) const fn new(surface: Surface, now: Time) -> Self {
         Self {
             surface,
-            taken: Vec::new(),
+            samples: Vec::new(),
             sent: now,
         }
     }
 
     /// Starts the next sample and returns the query for it.
-    pub(crate) const fn ask(&mut self, now: Time) -> Question<'static> {
+    pub(crate) const fn next_query(&mut self, now: Time) -> Query<'static> {
         self.sent = now;
-        Question::Clock(self.surface)
+        Query::Clock(self.surface)
     }
 
     /// Takes a response. Returns the offset once there are enough samples.
@@ -59,15 +59,15 @@ impl Reading {
         let server_ms = exchange
             .clock_ms(text)
             .ok_or_else(|| format!("unexpected response {text:?}"))?;
-        self.taken.push(Sample {
+        self.samples.push(Sample {
             sent_us: self.sent.0.div_euclid(1_000),
             received_us: now.0.div_euclid(1_000),
             server_ms,
         });
-        if self.taken.len() < CLOCK_SAMPLES {
+        if self.samples.len() < CLOCK_SAMPLES {
             return Ok(None);
         }
-        let offset = estimate(&self.taken);
+        let offset = estimate(&self.samples);
         let set_back = || "the local clock was set back meanwhile".to_owned();
         offset.map(Some).ok_or_else(set_back)
     }
@@ -99,20 +99,20 @@ impl Clocks {
 
     /// Reads the clock of a surface soon if a request was refused because of its timestamp: the
     /// offset changed.
-    pub(super) fn hear(
+    pub(super) fn note_result(
         &mut self,
         now: Time,
-        became: &Result<String, NotDone>,
+        result: &Result<String, NotDone>,
         purpose: &Purpose,
         exchange: &dyn Exchange,
     ) {
-        let Err(not_done @ NotDone::Refused(Refusal::Venue { asked, .. })) = became else {
+        let Err(not_done @ NotDone::Refused(Refusal::Venue { called_route, .. })) = result else {
             return;
         };
         if !exchange.is_of_clock(not_done) || matches!(purpose, Purpose::Clock(_)) {
             return;
         }
-        let surface = super::engine_surface(asked.route.surface);
+        let surface = super::engine_surface(called_route.route.surface);
         let read = self.read.get(&surface);
         let soon = read.map_or(now, |read| read.plus_ms(AGAIN_MS).max(now));
         if let Some(due) = self.due.get_mut(&surface) {
@@ -130,27 +130,27 @@ impl Requests {
     }
 
     pub(super) fn read_clock(&mut self, now: Time, surface: Surface) {
-        self.ask_clock(now, Reading::new(surface, now));
+        self.request_clock(now, ClockRead::new(surface, now));
     }
 
-    fn ask_clock(&mut self, now: Time, mut reading: Reading) {
-        let question = reading.ask(now);
+    fn request_clock(&mut self, now: Time, mut reading: ClockRead) {
+        let query = reading.next_query(now);
         // Clock reads use the heartbeat lane, because heartbeats need the clock.
-        self.question(now, question, (Lane::Heartbeat, Purpose::Clock(reading)));
+        self.send_query(now, query, (Lane::Heartbeat, Purpose::Clock(reading)));
     }
 
     /// The result of a read.
     pub(super) fn clock_read(
         &mut self,
         now: Time,
-        mut reading: Reading,
-        became: Result<String, NotDone>,
+        mut reading: ClockRead,
+        result: Result<String, NotDone>,
     ) {
         let surface = reading.surface;
-        let became = became.map_err(|not_done| not_done.to_string());
-        let offset = match became.and_then(|text| reading.take(now, &text, &*self.exchange)) {
+        let result = result.map_err(|not_done| not_done.to_string());
+        let offset = match result.and_then(|text| reading.take(now, &text, &*self.exchange)) {
             Ok(Some(offset)) => offset,
-            Ok(None) => return self.ask_clock(now, reading),
+            Ok(None) => return self.request_clock(now, reading),
             Err(why) => return self.clock_failed(now, surface, &why),
         };
         self.gateway().set_offset(venue_surface(surface), offset);

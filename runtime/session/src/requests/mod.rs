@@ -6,9 +6,9 @@
 mod account;
 mod calls;
 mod clocks;
+mod engine_requests;
 mod modes;
-mod parts;
-mod start;
+mod startup;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -18,27 +18,27 @@ use windvane_client_core::Gateway;
 use windvane_client_core::budget::Lane;
 use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::outcome::NotDone;
-use windvane_client_core::streams::feed::QuestionId;
+use windvane_client_core::streams::feed::PollId;
 use windvane_model::live::LiveInput;
 use windvane_model::{ClientOrderId, InstrumentId, Reply, Request, Surface, Time};
+use windvane_protocol::adapter::{EncodedCall, FuturesAccount, Names};
 use windvane_protocol::route::Route;
 use windvane_protocol::sign::Prepared;
-use windvane_protocol::speak::{Asked, FuturesAccount, Names};
 
 pub use calls::{CallAnswer, CallId};
-pub(crate) use clocks::Reading;
+pub(crate) use clocks::ClockRead;
 pub use clocks::{CLOCK_EVERY_MS, CLOCK_SAMPLES};
+pub use engine_requests::lane;
 pub use modes::MODES_AGE_MS;
-pub use parts::lane;
 pub use waits::stop_reason;
 
-use crate::exchange::{Exchange, Question};
+use crate::exchange::{Exchange, Query};
 
 use account::Account;
-use calls::{Flying, Signs, Waiting, Wanted};
+use calls::{InFlight, PendingSignature, Waiting, Wanted};
 use clocks::Clocks;
+use engine_requests::{Elsewhere, PendingRequest};
 use modes::Modes;
-use parts::{Carried, Elsewhere};
 use waits::{Probes, Stops};
 
 /// Levels of a depth snapshot (the local book: docs/interface/market-data.md#joining-a-local-book).
@@ -85,7 +85,7 @@ enum Purpose {
     /// A depth snapshot.
     Depth(InstrumentId),
     /// A sample of the venue's clock.
-    Clock(Reading),
+    Clock(ClockRead),
     /// The response header, which shows the used weight.
     Probe,
     /// Creation of a listen key.
@@ -93,9 +93,9 @@ enum Purpose {
     /// Renewal of a listen key.
     RenewKey(Surface),
     /// A query of public data that is polled.
-    Poll(Surface, QuestionId),
+    Poll(Surface, PollId),
     /// A query of a start or of a watchdog, by its own number.
-    Asked(u64),
+    Query(u64),
 }
 
 /// Results and work for the session.
@@ -118,13 +118,13 @@ pub(crate) enum Done {
     /// The result of renewing a listen key.
     Renewed(Surface, Result<String, NotDone>),
     /// The result of a poll of public data.
-    Polled(Surface, QuestionId, Result<String, NotDone>),
+    Polled(Surface, PollId, Result<String, NotDone>),
     /// A call ended; for the metrics.
     Ended(CallEnded),
     /// How long a call waited for its budget, in nanoseconds, even if it gave up after that.
     Waited(Lane, i64),
-    /// The result of a query by [`Requests::ask`].
-    Asked(u64, Result<String, NotDone>),
+    /// The result of a query by [`Requests::send_numbered_query`].
+    QueryEnded(u64, Result<String, NotDone>),
 }
 
 /// How a call ended, for the metrics.
@@ -148,11 +148,11 @@ pub struct Requests {
     surfaces: Vec<Surface>,
     waiting: Vec<Waiting>,
     /// Calls that wait for their signature.
-    signing: BTreeMap<CallId, Signs>,
-    flying: BTreeMap<CallId, Flying>,
+    signing: BTreeMap<CallId, PendingSignature>,
+    in_flight: BTreeMap<CallId, InFlight>,
     next_call: u64,
-    carried: BTreeMap<u64, Carried>,
-    next_carried: u64,
+    pending: BTreeMap<u64, PendingRequest>,
+    next_pending: u64,
     /// Orders in flight, so that no cancel overtakes its order on another connection.
     placing: BTreeSet<ClientOrderId>,
     modes: Modes,
@@ -186,10 +186,10 @@ impl Requests {
             origin,
             waiting: Vec::new(),
             signing: BTreeMap::new(),
-            flying: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             next_call: first_call,
-            carried: BTreeMap::new(),
-            next_carried: 0,
+            pending: BTreeMap::new(),
+            next_pending: 0,
             placing: BTreeSet::new(),
             modes: Modes::default(),
             account: Account::default(),
@@ -216,8 +216,8 @@ impl Requests {
     }
 
     /// Ends the start: from here on, requests of the engine can be encoded.
-    pub fn know(&mut self, names: Names, futures_account: FuturesAccount) {
-        self.exchange.know(names, futures_account);
+    pub fn configure(&mut self, names: Names, futures_account: FuturesAccount) {
+        self.exchange.configure(names, futures_account);
     }
 
     /// How long nothing may be sent to a surface, in milliseconds.
@@ -241,7 +241,7 @@ impl Requests {
     /// Whether no request is in progress.
     pub fn is_idle(&self) -> bool {
         let is_waiting = !self.waiting.is_empty() || !self.signing.is_empty();
-        !is_waiting && self.flying.is_empty() && self.carried.is_empty()
+        !is_waiting && self.in_flight.is_empty() && self.pending.is_empty()
     }
 
     /// The account's modes changed and must be read again.
@@ -258,7 +258,7 @@ impl Requests {
     /// Encodes and signs the last order once more. Orders are rare, and the code and data on their
     /// path would otherwise leave the processor caches. This does not use up budget or nonces.
     pub(crate) fn rehearse(&self) -> Option<(windvane_protocol::route::Surface, Prepared)> {
-        let calls = self.exchange.encode(self.last.as_ref()?).ok()?;
+        let calls = self.exchange.encode_request(self.last.as_ref()?).ok()?;
         let call = calls.first()?;
         Some((call.route.surface, self.exchange.rehearse(call)?))
     }
@@ -269,34 +269,35 @@ impl Requests {
     }
 
     /// The result of a call.
-    pub(crate) fn answered(&mut self, now: Time, (id, answer): (CallId, CallAnswer<'_>)) {
+    pub(crate) fn handle_answer(&mut self, now: Time, (id, answer): (CallId, CallAnswer<'_>)) {
         if let CallAnswer::Late(waited) = answer
             && let Some(number) = self.part(id)
             && self.is_order(number)
         {
-            self.flying.remove(&id);
+            self.in_flight.remove(&id);
             self.not_sent_in_time((number, waited));
-        } else if let Some((purpose, became)) = self.hear(now, id, answer) {
-            self.became(now, purpose, became);
+        } else if let Some((purpose, result)) = self.classify_answer(now, id, answer) {
+            self.call_ended(now, purpose, result);
         }
     }
 
     /// Handles the result of a call by its purpose.
-    fn became(&mut self, now: Time, purpose: Purpose, became: Result<String, NotDone>) {
-        self.clocks.hear(now, &became, &purpose, &*self.exchange);
+    fn call_ended(&mut self, now: Time, purpose: Purpose, result: Result<String, NotDone>) {
+        self.clocks
+            .note_result(now, &result, &purpose, &*self.exchange);
         match purpose {
-            Purpose::Part(number) => self.part_became(now, number, became),
-            Purpose::Clock(reading) => self.clock_read(now, reading, became),
-            Purpose::Depth(id) => self.depth_came(now, id, became),
+            Purpose::Part(number) => self.part_ended(now, number, result),
+            Purpose::Clock(reading) => self.clock_read(now, reading, result),
+            Purpose::Depth(id) => self.depth_received(now, id, result),
             Purpose::Probe => {}
-            Purpose::CreateKey(surface) => self.done.push_back(Done::Key(surface, became)),
-            Purpose::RenewKey(surface) => self.done.push_back(Done::Renewed(surface, became)),
-            Purpose::Poll(surface, question) => {
-                self.done.push_back(Done::Polled(surface, question, became));
+            Purpose::CreateKey(surface) => self.done.push_back(Done::Key(surface, result)),
+            Purpose::RenewKey(surface) => self.done.push_back(Done::Renewed(surface, result)),
+            Purpose::Poll(surface, query) => {
+                self.done.push_back(Done::Polled(surface, query, result));
             }
-            Purpose::Asked(number) => self.done.push_back(Done::Asked(number, became)),
+            Purpose::Query(number) => self.done.push_back(Done::QueryEnded(number, result)),
         }
-        self.tell_stops(now);
+        self.report_stops(now);
     }
 
     /// Handles everything that is due.
@@ -321,18 +322,18 @@ impl Requests {
         while let Some(surface) = self.clocks.due(now) {
             self.read_clock(now, surface);
         }
-        self.tell_stops(now);
+        self.report_stops(now);
     }
 
     /// When [`Self::timeout`] is due.
     pub(crate) fn next(&self) -> Option<Time> {
-        let signing = self.signing.values().map(Signs::by);
-        let flying = self.flying.values().filter_map(|flying| flying.by);
+        let signing = self.signing.values().map(PendingSignature::by);
+        let in_flight = self.in_flight.values().filter_map(|in_flight| in_flight.by);
         let waiting = self.waiting.iter().map(|waiting| waiting.at);
-        let follows = self.carried.values().filter_map(|one| one.follow_by);
+        let follows = self.pending.values().filter_map(|one| one.follow_by);
         let depths = self.depths.iter().map(|(at, _)| *at);
         let others = [self.clocks.next(), self.stops.next()];
-        flying
+        in_flight
             .chain(signing)
             .chain(waiting)
             .chain(follows)
@@ -347,66 +348,66 @@ impl Requests {
         now: Time,
         (id, surface, symbol): (InstrumentId, Surface, &str),
     ) {
-        let question = Question::Depth(surface, symbol);
-        self.question(now, question, (Lane::Query, Purpose::Depth(id)));
+        let query = Query::Depth(surface, symbol);
+        self.send_query(now, query, (Lane::Query, Purpose::Depth(id)));
     }
 
     /// Requests a listen key. The venue returns the existing key and prolongs it, or a new one.
     pub(crate) fn create_key(&mut self, now: Time, surface: Surface) {
         let with = (Lane::Heartbeat, Purpose::CreateKey(surface));
-        self.question(now, Question::CreateKey(surface), with);
+        self.send_query(now, Query::CreateKey(surface), with);
     }
 
     /// Renews a listen key.
     pub(crate) fn renew_key(&mut self, now: Time, (surface, key): (Surface, &str)) {
         let with = (Lane::Heartbeat, Purpose::RenewKey(surface));
-        self.question(now, Question::RenewKey(surface, key), with);
+        self.send_query(now, Query::RenewKey(surface, key), with);
     }
 
     /// Sends a query for a start or a watchdog, which waits at most `patience_ms` for its budget.
     /// The result carries `number`. Returns whether the exchange has a call for it.
-    pub(crate) fn ask(
+    pub(crate) fn send_numbered_query(
         &mut self,
         now: Time,
-        question: Question<'_>,
+        query: Query<'_>,
         (lane, patience_ms): (Lane, i64),
         number: u64,
     ) -> bool {
-        let Some(asked) = self.exchange.ask(question) else {
+        let Some(call) = self.exchange.encode_query(query) else {
             return false;
         };
         let call = Wanted {
             patience_ns: patience_ms * 1_000_000,
-            ..self.plain_call(asked, lane, Purpose::Asked(number))
+            ..self.plain_call(call, lane, Purpose::Query(number))
         };
         self.call(now, call);
         true
     }
 
     /// Sends a query of the session. Returns whether the exchange has a call for it.
-    fn question(
+    fn send_query(
         &mut self,
         now: Time,
-        question: Question<'_>,
+        query: Query<'_>,
         (lane, purpose): (Lane, Purpose),
     ) -> bool {
-        let Some(asked) = self.exchange.ask(question) else {
+        let Some(call) = self.exchange.encode_query(query) else {
             return false;
         };
-        let call = self.plain_call(asked, lane, purpose);
+        let call = self.plain_call(call, lane, purpose);
         self.call(now, call);
         true
     }
 
     /// Sends a poll of public data.
-    pub(crate) fn ask_for_public(
+    pub(crate) fn send_poll(
         &mut self,
         now: Time,
-        (surface, question): (Surface, QuestionId),
-        asked: Asked,
+        (surface, query): (Surface, PollId),
+        call: EncodedCall,
     ) {
-        let purpose = Purpose::Poll(surface, question);
-        let call = self.plain_call(asked, Lane::Query, purpose);
+        let purpose = Purpose::Poll(surface, query);
+        let call = self.plain_call(call, Lane::Query, purpose);
         self.call(now, call);
     }
 
@@ -417,8 +418,8 @@ impl Requests {
         venue_us.div_euclid(1_000)
     }
 
-    fn depth_came(&mut self, now: Time, id: InstrumentId, became: Result<String, NotDone>) {
-        match became {
+    fn depth_received(&mut self, now: Time, id: InstrumentId, result: Result<String, NotDone>) {
+        match result {
             Ok(text) => self.done.push_back(Done::Depth(id, Some(text))),
             Err(not_done) => {
                 tracing::warn!(%not_done, "the depth snapshot could not be read; it is requested again");

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use windvane_client_core::budget::Lane;
 use windvane_model::Time;
+use windvane_protocol::adapter::EncodedCall;
 use windvane_protocol::route::Surface;
-use windvane_protocol::speak::Asked;
 
 use super::Requests;
-use super::parts::Became;
+use super::engine_requests::CallOutcome;
 
 /// Age up to which a cached response counts.
 pub const MODES_AGE_MS: i64 = 60_000;
@@ -60,7 +60,12 @@ impl Requests {
     /// The replacement for a read of a mode: a fresh cached response, or any cached response if
     /// little weight is left. With little weight and no cached response, the read is postponed.
     /// `None` if the venue must be asked.
-    pub(super) fn known_mode(&self, now: Time, call: &Asked, lane: Lane) -> Option<Became> {
+    pub(super) fn known_mode(
+        &self,
+        now: Time,
+        call: &EncodedCall,
+        lane: Lane,
+    ) -> Option<CallOutcome> {
         let route = call.route.name;
         if !self.exchange.capabilities().modes.contains(&route) {
             return None;
@@ -74,8 +79,8 @@ impl Requests {
         };
         let is_short = self.gateway().weight_left(self.ms(now), surface, lane) < plenty;
         match self.modes.last(now, route, is_short || lane == Lane::Close) {
-            Some(text) => Some(Became::Done(text)),
-            None if is_short => Some(Became::Postponed),
+            Some(text) => Some(CallOutcome::Done(text)),
+            None if is_short => Some(CallOutcome::Postponed),
             None => None,
         }
     }

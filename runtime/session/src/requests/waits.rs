@@ -10,7 +10,7 @@ use windvane_model::{Surface, Time, planted};
 use windvane_protocol::error::Limit;
 use windvane_protocol::route;
 
-use crate::exchange::Question;
+use crate::exchange::Query;
 
 use super::{Done, Purpose, Requests, engine_surface, venue_surface};
 
@@ -47,7 +47,7 @@ struct Stop {
     why: StopReason,
     /// Its present end, and the end that the engine received.
     end: Time,
-    told: Time,
+    reported_end: Time,
 }
 
 impl Stops {
@@ -63,8 +63,8 @@ impl Stops {
         stop: Option<(StopReason, u64)>,
         now: Time,
     ) -> Option<LiveInput> {
-        let told = self.0.get(&surface).copied();
-        let (why, left_ms) = match (stop, told) {
+        let reported_end = self.0.get(&surface).copied();
+        let (why, left_ms) = match (stop, reported_end) {
             (None, None) => return None,
             (None, Some(stop)) => {
                 if !planted!(EndedStopKept) {
@@ -76,10 +76,17 @@ impl Stops {
                 let left = i64::try_from(left_ms).unwrap_or(i64::MAX);
                 let end = Time(now.0.saturating_add(left.saturating_mul(1_000_000)));
                 let is_same =
-                    |stop: &Stop| stop.why == why && end.0.abs_diff(stop.told.0) < SAME_NS;
+                    |stop: &Stop| stop.why == why && end.0.abs_diff(stop.reported_end.0) < SAME_NS;
                 let same = before.filter(is_same);
-                let told = same.map_or(end, |stop| stop.told);
-                self.0.insert(surface, Stop { why, end, told });
+                let reported_end = same.map_or(end, |stop| stop.reported_end);
+                self.0.insert(
+                    surface,
+                    Stop {
+                        why,
+                        end,
+                        reported_end,
+                    },
+                );
                 if same.is_some() {
                     return None;
                 }
@@ -96,7 +103,7 @@ impl Stops {
 
 impl Requests {
     /// Reports stops that began, changed or ended to the engine.
-    pub(crate) fn tell_stops(&mut self, now: Time) {
+    pub(crate) fn report_stops(&mut self, now: Time) {
         let ms = self.ms(now);
         for place in 0..self.surfaces.len() {
             let surface = self.surfaces[place];
@@ -109,7 +116,7 @@ impl Requests {
 
     /// The venue refused a call because of a limit. Reports to the engine how long nothing may be
     /// sent.
-    pub(super) fn tell_wait(&mut self, now: Time, surface: route::Surface, why: &WaitReason) {
+    pub(super) fn report_wait(&mut self, now: Time, surface: route::Surface, why: &WaitReason) {
         if let WaitReason::Budget(denied) = why
             && denied.why == Denial::Weight
         {
@@ -142,8 +149,8 @@ impl Requests {
         if !self.probes.is_due(surface, now) {
             return;
         }
-        let question = Question::Clock(engine_surface(surface));
-        self.question(now, question, (Lane::Start, Purpose::Probe));
+        let query = Query::Clock(engine_surface(surface));
+        self.send_query(now, query, (Lane::Start, Purpose::Probe));
     }
 }
 
@@ -166,8 +173,8 @@ mod tests {
         let mut probes = Probes::default();
         let futures = route::Surface::Futures;
         // 30 orders a second, for a minute.
-        let asked = (0..1_800).map(|nth| Time::from_millis(nth * 1_000 / 30));
-        let made = asked.filter(|at| probes.is_due(futures, *at)).count();
+        let times = (0..1_800).map(|nth| Time::from_millis(nth * 1_000 / 30));
+        let made = times.filter(|at| probes.is_due(futures, *at)).count();
         assert_eq!(made, 12);
         assert!(probes.is_due(route::Surface::Spot, Time(0)));
     }

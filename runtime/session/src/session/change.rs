@@ -94,7 +94,7 @@ impl<G: Guests> Session<G> {
         renewed
     }
 
-    /// Sets the hash of a strategy's module, for the head of the next segment.
+    /// Sets the hash of a strategy's module, for the checkpoint of the next segment.
     pub(super) fn replace_module(&mut self, strategy: StrategyId, sha256: [u8; 32]) {
         if let Some(module) = self.modules.get_mut(usize::from(strategy.0)) {
             module.1 = sha256;
@@ -141,7 +141,7 @@ impl<G: Guests> Session<G> {
     }
 
     /// Ends the run and its last block. Unless the stop was cut short, a last segment begins. Its
-    /// head holds the states of the strategies, and the next start restores them.
+    /// checkpoint holds the states of the strategies, and the next start restores them.
     pub(super) fn end(&mut self, now: Time, ended: Ended) {
         self.ended = Some(ended);
         self.driver.seal();
@@ -172,7 +172,7 @@ impl<G: Guests> Session<G> {
     /// the simulated account, or a timer of the engine. Returns whether there was one.
     pub fn play(&mut self, now: Time, time: Time) -> bool {
         self.clock.pass(time);
-        let has_happened = self.hear_account(now) || self.engine_timeout(now);
+        let has_happened = self.handle_account_outputs(now) || self.engine_timeout(now);
         self.settle(now);
         self.look_for_end(now);
         has_happened

@@ -5,8 +5,8 @@ use windvane_model::live::LiveInput;
 use windvane_model::{Surface, Time, planted};
 
 use super::{JournalEvent, Output, Session};
+use crate::checkpoint::new_checkpoint;
 use crate::guests::Guests;
-use crate::head::head;
 
 impl<G: Guests> Session<G> {
     pub(super) fn journal(&mut self, now: Time, event: JournalEvent) {
@@ -29,7 +29,7 @@ impl<G: Guests> Session<G> {
             JournalEvent::Stalled => self.live(now, healthy(false)),
             JournalEvent::Healthy => self.live(now, healthy(!self.writer.has_failed())),
             JournalEvent::Failed => {
-                self.head = None;
+                self.checkpoint = None;
                 self.writer.fail(now);
                 self.live(now, healthy(false));
             }
@@ -49,13 +49,13 @@ impl<G: Guests> Session<G> {
         }
         self.streams_timeout(now);
         if !self.clock.is_played() {
-            while self.hear_account(now) {}
+            while self.handle_account_outputs(now) {}
             self.engine_timeout(now);
         }
         if self.writer.seal_at() <= now {
             self.writer.seal(now);
             if planted!(WatchdogSignAfterFault) && self.surfaces.contains(&Surface::Spot) {
-                self.outputs.push_back(Output::Beat(0));
+                self.outputs.push_back(Output::Heartbeat(0));
             }
             // The blocks of a recording end by its own time.
             if !self.clock.is_played() {
@@ -65,11 +65,11 @@ impl<G: Guests> Session<G> {
         if self.writer.is_roll_due(now) {
             self.roll(now);
         }
-        self.latches.timeout(now);
+        self.kill_switch.timeout(now);
     }
 
     /// Handles the next message of the simulated account, if it is due.
-    pub(super) fn hear_account(&mut self, now: Time) -> bool {
+    pub(super) fn handle_account_outputs(&mut self, now: Time) -> bool {
         let Some(word) = self.account.poll(self.clock.at(now)) else {
             return false;
         };
@@ -98,7 +98,7 @@ impl<G: Guests> Session<G> {
         engine.records() > engine.chain().last_record || self.driver.has_unsaved()
     }
 
-    /// Begins a new segment. Its head contains everything that the run needs to continue.
+    /// Begins a new segment. Its checkpoint contains everything that the run needs to continue.
     pub(super) fn roll(&mut self, now: Time) {
         let (engine, states) = self.driver.snapshot();
         self.act(now);
@@ -108,7 +108,7 @@ impl<G: Guests> Session<G> {
         self.writer.roll(now);
         let made = self.driver.guests().made();
         let paper = self.account.to_bytes();
-        let head = head(engine, states, &self.modules, made, paper);
-        self.head = Some((head.to_bytes(), self.driver.engine().chain()));
+        let checkpoint = new_checkpoint(engine, states, &self.modules, made, paper);
+        self.checkpoint = Some((checkpoint.to_bytes(), self.driver.engine().chain()));
     }
 }

@@ -5,8 +5,8 @@
 //! [`Session::poll_timeout`]. Live runs, paper runs and the fault simulator all drive this type.
 
 mod change;
+mod dispatch;
 mod journal;
-mod outside;
 mod reload;
 
 use std::collections::VecDeque;
@@ -28,19 +28,19 @@ use windvane_model::{
 use windvane_protocol::sign::{PrepareError, Prepared};
 
 use crate::account::Account;
+use crate::checkpoint::Module;
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::guests::Guests;
-use crate::head::Module;
-use crate::latches::{LatchState, OPERATOR};
+use crate::kill_switch::{KillSwitchState, OPERATOR};
 use crate::public_streams::PublicStreams;
 use crate::requests::{Call, CallAnswer, CallEnded, CallId, Requests};
 use crate::stop::Stop;
 use crate::user_streams::{SocketAction, SocketEvent, UserStreams};
-use crate::writer::{Lag, Writer};
+use crate::writer::{DurabilityLag, Writer};
 
 pub use change::Freed;
-pub use outside::log_note;
+pub use dispatch::log_note;
 pub use reload::{NotReloaded, Reload, Reloaded};
 
 /// The parts of a session.
@@ -63,7 +63,7 @@ pub struct Parts<G> {
     /// Streams of public data; `None` for a recording.
     pub public: Option<PublicStreams>,
     /// The latches and their reasons.
-    pub latches: LatchState,
+    pub kill_switch: KillSwitchState,
     /// `on_stop = "flatten"`.
     pub flattens: bool,
     /// Maximum number of blocks on their way to the disk:
@@ -93,8 +93,8 @@ pub enum Input<'a> {
     Live(LiveInput),
     /// A report of the journal.
     Journal(JournalEvent),
-    /// The file of [`Output::Latches`] is durable, or could not be written, for this reason.
-    Latches(Result<(), String>),
+    /// The file of [`Output::KillSwitch`] is durable, or could not be written, for this reason.
+    KillSwitch(Result<(), String>),
     /// A command of the operator, for all strategies or for one.
     Command(Command, Option<StrategyId>),
     /// The run must end. A second stop ends it at once.
@@ -109,7 +109,7 @@ pub enum JournalEvent {
     /// A new segment began after this record.
     Rolled(u64),
     /// A new segment did not begin: the journal has no room, or it is not at the position of the
-    /// head.
+    /// checkpoint.
     NotRolled,
     /// A write takes too long.
     Stalled,
@@ -124,7 +124,7 @@ pub enum JournalEvent {
 pub enum Output {
     /// Pass this block to the journal.
     Append(Block),
-    /// Begin a new segment with this head.
+    /// Begin a new segment with this checkpoint.
     Roll(Vec<u8>, Chain),
     /// Have this call signed; the result is [`Input::Signed`]. Only with a signer elsewhere
     /// ([`Signing::Elsewhere`](crate::Signing::Elsewhere)).
@@ -160,10 +160,10 @@ pub enum Output {
         is_up: bool,
     },
     /// Send a heartbeat to the watchdog process of spot orders.
-    Beat(u64),
+    Heartbeat(u64),
     /// Write the latch file. It need not be durable before the next outputs. The result is
-    /// [`Input::Latches`].
-    Latches(Latches),
+    /// [`Input::KillSwitch`].
+    KillSwitch(Latches),
     /// Save this snapshot of the engine for a bug report: its own books contradict each other. The
     /// run is halted already.
     BugReport {
@@ -212,7 +212,7 @@ pub enum Reason {
     /// The time limit of the stop is over.
     Stop,
     /// The latch file is written again after a failure.
-    Latches,
+    KillSwitch,
     /// A request is given up, repeated, or has its turn.
     Requests,
     /// A stream must be pinged, replaced or reconnected.
@@ -230,7 +230,7 @@ pub struct Session<G> {
     clock: Clock,
     modules: Vec<Module>,
     surfaces: Vec<Surface>,
-    latches: LatchState,
+    kill_switch: KillSwitchState,
     flattens: bool,
     writer: Writer,
     stop: Option<Stop>,
@@ -238,7 +238,7 @@ pub struct Session<G> {
     leaving: VecDeque<Output>,
     outputs: VecDeque<Output>,
     /// A segment that begins once the journal has every block before it.
-    head: Option<(Vec<u8>, Chain)>,
+    checkpoint: Option<(Vec<u8>, Chain)>,
     ended: Option<Ended>,
     is_over: bool,
     /// Arrival of the public frame that is being handled, or that caused the blocks that are being
@@ -258,7 +258,7 @@ impl<G: Guests> Session<G> {
             surfaces,
             streams,
             public,
-            latches,
+            kill_switch,
             flattens,
             blocks_under_way,
         } = parts;
@@ -273,12 +273,12 @@ impl<G: Guests> Session<G> {
             clock,
             modules,
             surfaces,
-            latches,
+            kill_switch,
             flattens,
             stop: None,
             leaving: VecDeque::new(),
             outputs: VecDeque::new(),
-            head: None,
+            checkpoint: None,
             ended: None,
             is_over: false,
             since: None,
@@ -297,14 +297,14 @@ impl<G: Guests> Session<G> {
     /// Handles one event. `now` is the shell's clock, which never runs backwards. Drain
     /// [`Self::poll_output`] after it.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
-        if let Input::Latches(result) = input {
-            return self.latches.written(now, result);
+        if let Input::KillSwitch(result) = input {
+            return self.kill_switch.written(now, result);
         }
         if self.ended.is_some() {
             return;
         }
         match input {
-            Input::Latches(_) => {}
+            Input::KillSwitch(_) => {}
             Input::Timeout => self.timeout(now),
             Input::Market { instrument, event } => {
                 let time = self.clock.at(now);
@@ -319,18 +319,18 @@ impl<G: Guests> Session<G> {
             }
             Input::Answer(id, answer) => {
                 if let Some(requests) = &mut self.requests {
-                    requests.answered(now, (id, answer));
+                    requests.handle_answer(now, (id, answer));
                 }
             }
             Input::Live(input) => {
                 self.live(now, input);
                 if let Some(requests) = &mut self.requests {
-                    requests.tell_stops(now);
+                    requests.report_stops(now);
                 }
             }
             Input::Journal(event) => self.journal(now, event),
             Input::Command(command, None) => {
-                self.latches.set_cause(match command {
+                self.kill_switch.set_cause(match command {
                     Command::Resume => String::new(),
                     Command::Pause | Command::Halt | Command::Flatten => OPERATOR.to_owned(),
                 });
@@ -367,8 +367,8 @@ impl<G: Guests> Session<G> {
         if let Some(block) = self.writer.next_block() {
             return Some(Output::Append(block));
         }
-        if let Some((head, at)) = self.head.take() {
-            return Some(Output::Roll(head, at));
+        if let Some((checkpoint, at)) = self.checkpoint.take() {
+            return Some(Output::Roll(checkpoint, at));
         }
         let ended = self.ended.filter(|_| !self.is_over)?;
         self.is_over = true;
@@ -399,7 +399,7 @@ impl<G: Guests> Session<G> {
             (seal, Reason::Seal),
             (roll, Reason::Roll),
             (stop, Reason::Stop),
-            (self.latches.due(), Reason::Latches),
+            (self.kill_switch.due(), Reason::KillSwitch),
             (requests, Reason::Requests),
             (streams, Reason::Streams),
         ];
@@ -451,8 +451,8 @@ impl<G: Guests> Session<G> {
     }
 
     /// How far the journal is behind.
-    pub fn lag(&self, now: Time) -> Lag {
-        self.writer.lag(now)
+    pub fn durability_lag(&self, now: Time) -> DurabilityLag {
+        self.writer.durability_lag(now)
     }
 
     /// When the newest block that is not durable yet was recorded.
@@ -477,21 +477,21 @@ impl<G: Guests> Session<G> {
     }
 
     /// The latches and their reasons.
-    pub const fn latches(&self) -> &LatchState {
-        &self.latches
+    pub const fn kill_switch(&self) -> &KillSwitchState {
+        &self.kill_switch
     }
 
     /// Handles the results in requests and streams, and updates the latch file.
     fn settle(&mut self, now: Time) {
-        self.hear_outside(now);
-        self.keep_latches();
+        self.handle_results(now);
+        self.update_kill_switch();
     }
 
     /// Has the shell write the latch file if a latch changed.
-    fn keep_latches(&mut self) {
-        self.latches.look(self.driver.engine());
-        let changed = self.latches.take();
-        self.outputs.extend(changed.map(Output::Latches));
+    fn update_kill_switch(&mut self) {
+        self.kill_switch.update_from(self.driver.engine());
+        let changed = self.kill_switch.take();
+        self.outputs.extend(changed.map(Output::KillSwitch));
     }
 
     fn engine_input(&mut self, now: Time, input: EngineInput<'_>) {

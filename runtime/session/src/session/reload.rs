@@ -11,8 +11,8 @@ use windvane_model::risk::RiskLimits;
 use windvane_model::{StrategyId, Time};
 
 use super::Session;
+use crate::checkpoint::{SavedStrategy, circumstances};
 use crate::guests::ReloadGuests;
-use crate::head::{SavedStrategy, circumstances};
 
 /// The new configuration.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Reload<I> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reloaded {
     /// Strategies whose new instance started.
-    pub begun: Vec<StrategyId>,
+    pub started: Vec<StrategyId>,
     /// Strategies whose new instance passed the test and then failed to start, with the reason.
     /// They are in quarantine.
     pub failed: Vec<(StrategyId, String)>,
@@ -182,7 +182,7 @@ impl<G: ReloadGuests> Session<G> {
                 continue;
             }
             match self.renew(now, strategy, change.state.as_deref(), false) {
-                Ok(_) => reloaded.begun.push(strategy),
+                Ok(_) => reloaded.started.push(strategy),
                 Err(reason) => reloaded.failed.push((strategy, reason)),
             }
         }

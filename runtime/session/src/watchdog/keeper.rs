@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use windvane_model::live::LiveInput;
 use windvane_model::{Time, planted};
 
-use super::{RunSays, WatchdogSays, ms};
+use super::{RunMessage, WatchdogMessage, ms};
 
 /// The process must acknowledge a heartbeat within this time.
 const ANSWER_MS: i64 = 5_000;
@@ -29,16 +29,16 @@ const STOPPED_MS: i64 = 1_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeeperInput {
     /// The engine sends a heartbeat.
-    Beat {
+    Heartbeat {
         /// Increases by one each time.
         number: u64,
         /// How long the venue wants no requests at all, in milliseconds.
         stopped_ms: u64,
     },
     /// A message of the process.
-    Said(WatchdogSays),
+    Message(WatchdogMessage),
     /// The process ended, was killed, or could not be started.
-    Gone {
+    ProcessEnded {
         /// How long the venue wants no requests at all, in milliseconds.
         stopped_ms: u64,
     },
@@ -57,11 +57,11 @@ pub enum KeeperOutput {
         orders_may_rest: bool,
     },
     /// Send this to the process.
-    Say(RunSays),
-    /// Kill the process; [`KeeperInput::Gone`] must follow.
+    SendMessage(RunMessage),
+    /// Kill the process; [`KeeperInput::ProcessEnded`] must follow.
     Kill,
     /// Pass this to the engine.
-    Tell(LiveInput),
+    Report(LiveInput),
     /// The process has ended, and no other follows.
     Over,
 }
@@ -115,9 +115,11 @@ impl Keeper {
     /// Handles one event. `now` never runs backwards.
     pub fn handle(&mut self, now: Time, input: KeeperInput) {
         match input {
-            KeeperInput::Beat { number, stopped_ms } => self.beat(now, number, stopped_ms),
-            KeeperInput::Said(words) => self.said(now, words),
-            KeeperInput::Gone { stopped_ms } => self.gone(now, stopped_ms),
+            KeeperInput::Heartbeat { number, stopped_ms } => {
+                self.heartbeat(now, number, stopped_ms)
+            }
+            KeeperInput::Message(message) => self.handle_message(now, message),
+            KeeperInput::ProcessEnded { stopped_ms } => self.gone(now, stopped_ms),
             KeeperInput::End => self.end(now),
             KeeperInput::Timeout => self.timeout(now),
         }
@@ -148,32 +150,32 @@ impl Keeper {
         };
     }
 
-    fn beat(&mut self, now: Time, number: u64, stopped_ms: u64) {
+    fn heartbeat(&mut self, now: Time, number: u64, stopped_ms: u64) {
         self.orders_may_rest = true;
         if let Phase::Keeping { answer_by, .. } = &mut self.phase {
             *answer_by = answer_by.or_else(|| Some(now.plus_ms(ANSWER_MS)));
-            let beat = RunSays::Beat { number, stopped_ms };
-            self.outputs.push_back(KeeperOutput::Say(beat));
+            let heartbeat = RunMessage::Heartbeat { number, stopped_ms };
+            self.outputs.push_back(KeeperOutput::SendMessage(heartbeat));
         }
     }
 
-    fn said(&mut self, now: Time, words: WatchdogSays) {
+    fn handle_message(&mut self, now: Time, message: WatchdogMessage) {
         let Phase::Keeping {
             answer_by, acting, ..
         } = &mut self.phase
         else {
             return;
         };
-        let acts = words == WatchdogSays::Acting;
+        let acts = message == WatchdogMessage::Acting;
         if acts && !*acting {
             tracing::warn!("the watchdog process cancels spot orders");
         }
         *acting = acts;
         *answer_by = acts.then(|| now.plus_ms(SILENT_MS));
-        self.outputs.push_back(KeeperOutput::Tell(match words {
-            WatchdogSays::Armed => LiveInput::Watchdog { armed: true },
-            WatchdogSays::Heard { number } => LiveInput::BeatHeard { number },
-            WatchdogSays::Acting => LiveInput::Watchdog { armed: false },
+        self.outputs.push_back(KeeperOutput::Report(match message {
+            WatchdogMessage::Armed => LiveInput::Watchdog { armed: true },
+            WatchdogMessage::Acknowledged { number } => LiveInput::BeatHeard { number },
+            WatchdogMessage::Acting => LiveInput::Watchdog { armed: false },
         }));
     }
 
@@ -181,7 +183,7 @@ impl Keeper {
         match self.phase {
             Phase::Keeping { began, .. } | Phase::Killed { began } => {
                 let disarmed = LiveInput::Watchdog { armed: false };
-                self.outputs.push_back(KeeperOutput::Tell(disarmed));
+                self.outputs.push_back(KeeperOutput::Report(disarmed));
                 if now.0 - began.0 > LIVED_MS * 1_000_000 {
                     self.pause_ms = PAUSE_MS.0;
                 }
@@ -201,7 +203,8 @@ impl Keeper {
     fn end(&mut self, now: Time) {
         match self.phase {
             Phase::Keeping { .. } => {
-                self.outputs.push_back(KeeperOutput::Say(RunSays::End));
+                self.outputs
+                    .push_back(KeeperOutput::SendMessage(RunMessage::End));
                 let by = Some(now.plus_ms(END_MS));
                 self.phase = Phase::Ending { by };
             }
@@ -248,7 +251,7 @@ impl Keeper {
 mod tests {
     use super::*;
 
-    const GONE: KeeperInput = KeeperInput::Gone { stopped_ms: 0 };
+    const GONE: KeeperInput = KeeperInput::ProcessEnded { stopped_ms: 0 };
 
     struct Rig {
         keeper: Keeper,
@@ -264,7 +267,7 @@ mod tests {
                 now,
             };
             assert_eq!(rig.outputs(), [started(false)]);
-            rig.give(KeeperInput::Said(WatchdogSays::Armed));
+            rig.give(KeeperInput::Message(WatchdogMessage::Armed));
             rig
         }
 
@@ -273,8 +276,8 @@ mod tests {
             self.outputs()
         }
 
-        fn beat(&mut self) -> Vec<KeeperOutput> {
-            self.give(KeeperInput::Beat {
+        fn heartbeat(&mut self) -> Vec<KeeperOutput> {
+            self.give(KeeperInput::Heartbeat {
                 number: 1,
                 stopped_ms: 0,
             })
@@ -298,40 +301,42 @@ mod tests {
         KeeperOutput::Start { orders_may_rest }
     }
 
-    const fn told(armed: bool) -> KeeperOutput {
-        KeeperOutput::Tell(LiveInput::Watchdog { armed })
+    const fn armed_report(armed: bool) -> KeeperOutput {
+        KeeperOutput::Report(LiveInput::Watchdog { armed })
     }
 
     #[test]
     fn a_process_that_misses_a_heartbeat_is_replaced() {
         let mut rig = Rig::armed();
         assert_eq!(rig.keeper.poll_timeout(), None);
-        rig.beat();
+        rig.heartbeat();
         assert_eq!(rig.pass(0), (ANSWER_MS, vec![KeeperOutput::Kill]));
         assert_eq!(rig.keeper.poll_timeout(), None);
-        assert_eq!(rig.give(GONE), [told(false)]);
+        assert_eq!(rig.give(GONE), [armed_report(false)]);
         assert_eq!(rig.pass(0), (PAUSE_MS.0, vec![started(true)]));
     }
 
     #[test]
     fn a_later_heartbeat_does_not_extend_the_wait() {
         let mut rig = Rig::armed();
-        rig.beat();
+        rig.heartbeat();
         rig.now = rig.now.plus_ms(4_000);
-        rig.beat();
+        rig.heartbeat();
         assert_eq!(
             rig.keeper.poll_timeout(),
             Some(Time(0).plus_ms(ANSWER_MS)),
             "the wait counts from the first heartbeat"
         );
-        rig.give(KeeperInput::Said(WatchdogSays::Heard { number: 1 }));
+        rig.give(KeeperInput::Message(WatchdogMessage::Acknowledged {
+            number: 1,
+        }));
         assert_eq!(rig.keeper.poll_timeout(), None);
     }
 
     #[test]
     fn a_suspended_keeper_waits_for_the_response_again() {
         let mut rig = Rig::armed();
-        rig.beat();
+        rig.heartbeat();
         assert_eq!(rig.pass(STOPPED_MS + 1).1, []);
         assert_eq!(rig.pass(0), (ANSWER_MS, vec![KeeperOutput::Kill]));
     }
@@ -357,7 +362,7 @@ mod tests {
     fn no_process_is_started_during_a_ban() {
         let mut rig = Rig::armed();
         let stopped_ms = 90_000;
-        rig.give(KeeperInput::Gone { stopped_ms });
+        rig.give(KeeperInput::ProcessEnded { stopped_ms });
         assert_eq!(rig.pass(0), (90_000, vec![started(false)]));
     }
 
@@ -365,7 +370,7 @@ mod tests {
     fn the_end_of_the_run_ends_or_kills_the_process() {
         for ends in [true, false] {
             let mut rig = Rig::armed();
-            let end = KeeperOutput::Say(RunSays::End);
+            let end = KeeperOutput::SendMessage(RunMessage::End);
             assert_eq!(rig.give(KeeperInput::End), [end]);
             if !ends {
                 assert_eq!(rig.pass(0), (END_MS, vec![KeeperOutput::Kill]));
@@ -380,8 +385,8 @@ mod tests {
     #[test]
     fn a_process_that_cancels_lives_as_long_as_it_reports() {
         let mut rig = Rig::armed();
-        let acting = KeeperInput::Said(WatchdogSays::Acting);
-        assert_eq!(rig.give(acting), [told(false)]);
+        let acting = KeeperInput::Message(WatchdogMessage::Acting);
+        assert_eq!(rig.give(acting), [armed_report(false)]);
         rig.now = rig.now.plus_ms(SILENT_MS - 1);
         rig.give(acting);
         assert_eq!(rig.pass(0), (SILENT_MS, vec![KeeperOutput::Kill]));

@@ -24,11 +24,11 @@ use windvane_client_core::outcome::NotDone;
 use windvane_model::{ClientOrderId, Surface, Time, planted};
 use windvane_protocol::sign::{PrepareError, Prepared};
 
-use crate::exchange::Question;
-use crate::requests::{Call, CallAnswer, CallId, Done, Reading, Requests, venue_surface};
+use crate::exchange::Query;
+use crate::requests::{Call, CallAnswer, CallId, ClockRead, Done, Requests, venue_surface};
 pub use keeper::{Keeper, KeeperInput, KeeperOutput};
 use proof::{Proof, Step};
-use sweep::{Ask, Sweep};
+use sweep::{Sweep, SweepStep};
 
 /// Extra time after the countdown, to read messages that have already arrived. This process may
 /// have been suspended instead of the run.
@@ -72,9 +72,10 @@ impl WatchdogPlan {
 /// A message of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum RunSays {
+pub enum RunMessage {
     /// A heartbeat.
-    Beat {
+    #[serde(rename = "beat")]
+    Heartbeat {
         /// Increases by one each time.
         number: u64,
         /// How long the venue wants no requests at all, in milliseconds.
@@ -87,11 +88,12 @@ pub enum RunSays {
 /// A message of the watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WatchdogSays {
+pub enum WatchdogMessage {
     /// The venue accepted its key, and its clock was read.
     Armed,
     /// A heartbeat was received.
-    Heard {
+    #[serde(rename = "heard")]
+    Acknowledged {
         /// Its number.
         number: u64,
     },
@@ -103,7 +105,7 @@ pub enum WatchdogSays {
 #[derive(Debug)]
 pub enum WatchdogInput<'a> {
     /// A message of the run.
-    Word(RunSays),
+    Message(RunMessage),
     /// The run is dead and can send no more messages.
     RunIsDead,
     /// The result of a call.
@@ -127,7 +129,7 @@ pub enum WatchdogOutput {
     /// Give up this call. The shell must report its result.
     Abandon(CallId),
     /// Send this message to the run.
-    Say(WatchdogSays),
+    SendMessage(WatchdogMessage),
     /// Read the bans that the run wrote down: it may have been banned after its last heartbeat.
     HeedBans,
 }
@@ -181,7 +183,7 @@ pub struct Watchdog {
     deadline: Option<Time>,
     /// The venue wants no requests before this time.
     quiet_until: Time,
-    reading: Option<Reading>,
+    reading: Option<ClockRead>,
     errands: BTreeMap<u64, Errand>,
     next_errand: u64,
     outputs: VecDeque<WatchdogOutput>,
@@ -207,21 +209,21 @@ impl Watchdog {
             requests,
             plan,
         };
-        watchdog.go_on(now);
+        watchdog.advance(now);
         watchdog
     }
 
     /// Handles one event. `now` never runs backwards. Drain [`Self::poll_output`] after it.
     pub fn handle(&mut self, now: Time, input: WatchdogInput<'_>) {
         match input {
-            WatchdogInput::Word(word) => self.hear(now, word),
+            WatchdogInput::Message(message) => self.handle_run_message(now, message),
             WatchdogInput::RunIsDead => self.run_is_dead(),
-            WatchdogInput::Answer(id, answer) => self.requests.answered(now, (id, answer)),
+            WatchdogInput::Answer(id, answer) => self.requests.handle_answer(now, (id, answer)),
             WatchdogInput::Signed(id, prepared) => self.requests.signed(now, id, prepared),
             WatchdogInput::BansHeeded => self.bans_heeded(now),
             WatchdogInput::Timeout => self.requests.timeout(now),
         }
-        self.go_on(now);
+        self.advance(now);
     }
 
     /// The next work for the shell.
@@ -251,19 +253,20 @@ impl Watchdog {
         self.end.take()
     }
 
-    fn hear(&mut self, now: Time, word: RunSays) {
+    fn handle_run_message(&mut self, now: Time, message: RunMessage) {
         let Phase::Listening { grace, .. } = &mut self.phase else {
             return;
         };
-        match word {
-            RunSays::Beat { number, stopped_ms } => {
+        match message {
+            RunMessage::Heartbeat { number, stopped_ms } => {
                 *grace = None;
                 self.deadline = Some(now.plus_ms(ms(self.plan.countdown_ms)));
                 self.quiet_until = now.plus_ms(ms(stopped_ms));
-                let heard = WatchdogSays::Heard { number };
-                self.outputs.push_back(WatchdogOutput::Say(heard));
+                let acknowledged = WatchdogMessage::Acknowledged { number };
+                self.outputs
+                    .push_back(WatchdogOutput::SendMessage(acknowledged));
             }
-            RunSays::End => {
+            RunMessage::End => {
                 tracing::info!("the run stopped in an orderly way: no order is cancelled");
                 self.over(WatchdogEnd::InOrder);
             }
@@ -307,7 +310,7 @@ impl Watchdog {
     }
 
     /// Does everything that is possible now.
-    fn go_on(&mut self, now: Time) {
+    fn advance(&mut self, now: Time) {
         loop {
             match &mut self.phase {
                 Phase::Listening { .. } => self.listen(now),
@@ -317,12 +320,12 @@ impl Watchdog {
                     continue;
                 }
                 Phase::Sweeping(sweep) => {
-                    sweep.go_on(now);
-                    self.ask_for_sweep(now);
+                    sweep.advance(now);
+                    self.perform_sweep(now);
                 }
                 Phase::Heeding | Phase::Waiting(_) | Phase::Over => {}
             }
-            if !self.hear_requests(now) {
+            if !self.handle_request_results(now) {
                 return;
             }
         }
@@ -353,28 +356,28 @@ impl Watchdog {
         }
         if self.quiet_until <= now && proof.due().is_some_and(|due| due <= now) {
             let step = proof.begin(self.plan.symbols.first());
-            self.ask_for_proof(now, step);
+            self.query_for_proof(now, step);
         }
     }
 
-    fn ask_for_proof(&mut self, now: Time, step: Option<Step>) {
+    fn query_for_proof(&mut self, now: Time, step: Option<Step>) {
         if step.is_some() && self.proof_waits(now) {
             return;
         }
         match step {
             Some(Step::Listing) => {
-                let question = Question::Listing(Surface::Spot);
-                self.ask(now, question, (Lane::Heartbeat, 0), Errand::Proof);
+                let query = Query::Listing(Surface::Spot);
+                self.send_query(now, query, (Lane::Heartbeat, 0), Errand::Proof);
             }
             Some(Step::Clock) => self.read_clock(now, Lane::Heartbeat, false),
             Some(Step::OpenOrders(symbol)) => {
-                let question = Question::OpenOrders(Surface::Spot, &symbol);
-                self.ask(now, question, (Lane::Heartbeat, 0), Errand::Proof);
+                let query = Query::OpenOrders(Surface::Spot, &symbol);
+                self.send_query(now, query, (Lane::Heartbeat, 0), Errand::Proof);
             }
             None => {
                 if let Phase::Listening { proof, .. } = &mut self.phase {
                     proof.proven(now);
-                    let armed = WatchdogOutput::Say(WatchdogSays::Armed);
+                    let armed = WatchdogOutput::SendMessage(WatchdogMessage::Armed);
                     self.outputs.push_back(armed);
                 }
             }
@@ -394,54 +397,57 @@ impl Watchdog {
     }
 
     fn read_clock(&mut self, now: Time, lane: Lane, of_sweep: bool) {
-        let reading = self.reading.insert(Reading::new(Surface::Spot, now));
-        let question = reading.ask(now);
-        self.ask(now, question, (lane, 0), Errand::Clock { of_sweep });
+        let reading = self.reading.insert(ClockRead::new(Surface::Spot, now));
+        let query = reading.next_query(now);
+        self.send_query(now, query, (lane, 0), Errand::Clock { of_sweep });
     }
 
-    fn ask_for_sweep(&mut self, now: Time) {
+    fn perform_sweep(&mut self, now: Time) {
         while let Phase::Sweeping(sweep) = &mut self.phase
             && let Some(ask) = sweep.poll()
         {
             let with = (Lane::Cancel, PATIENCE_MS);
             match ask {
-                Ask::Tell => {
-                    let acting = WatchdogOutput::Say(WatchdogSays::Acting);
+                SweepStep::Report => {
+                    let acting = WatchdogOutput::SendMessage(WatchdogMessage::Acting);
                     self.outputs.push_back(acting);
                 }
-                Ask::List(symbol) => {
-                    let question = Question::OpenOrders(Surface::Spot, &symbol);
-                    self.ask(now, question, with, Errand::List(symbol.clone()));
+                SweepStep::List(symbol) => {
+                    let query = Query::OpenOrders(Surface::Spot, &symbol);
+                    self.send_query(now, query, with, Errand::List(symbol.clone()));
                 }
-                Ask::Cancel(symbol, id) => {
-                    let question = Question::Cancel(Surface::Spot, &symbol, &id);
-                    self.ask(now, question, with, Errand::Cancel(id.clone()));
+                SweepStep::Cancel(symbol, id) => {
+                    let query = Query::Cancel(Surface::Spot, &symbol, &id);
+                    self.send_query(now, query, with, Errand::Cancel(id.clone()));
                 }
-                Ask::Clock => self.read_clock(now, Lane::Cancel, true),
-                Ask::Ended(Ok(orders)) => {
+                SweepStep::Clock => self.read_clock(now, Lane::Cancel, true),
+                SweepStep::Ended(Ok(orders)) => {
                     tracing::warn!(
                         orders,
                         "all spot orders of the run were cancelled or have ended"
                     );
                     self.over(WatchdogEnd::Swept(orders));
                 }
-                Ask::Ended(Err(why)) => self.over(WatchdogEnd::Failed(why)),
+                SweepStep::Ended(Err(why)) => self.over(WatchdogEnd::Failed(why)),
             }
         }
     }
 
-    fn ask(&mut self, now: Time, question: Question<'_>, with: (Lane, i64), errand: Errand) {
+    fn send_query(&mut self, now: Time, query: Query<'_>, with: (Lane, i64), errand: Errand) {
         self.next_errand += 1;
         self.errands.insert(self.next_errand, errand);
-        if !self.requests.ask(now, question, with, self.next_errand) {
+        if !self
+            .requests
+            .send_numbered_query(now, query, with, self.next_errand)
+        {
             let route = "the exchange has no such call".to_owned();
             self.over(WatchdogEnd::Failed(route));
         }
     }
 
     /// Handles the results of calls. Returns whether one of them was for the watchdog.
-    fn hear_requests(&mut self, now: Time) -> bool {
-        let mut heard = false;
+    fn handle_request_results(&mut self, now: Time) -> bool {
+        let mut is_handled = false;
         while let Some(done) = self.requests.poll() {
             match done {
                 Done::Sign(id, unsigned) => {
@@ -449,11 +455,11 @@ impl Watchdog {
                 }
                 Done::Send(call) => self.outputs.push_back(WatchdogOutput::Send(call)),
                 Done::Abandon(id) => self.outputs.push_back(WatchdogOutput::Abandon(id)),
-                Done::Asked(number, became) => {
+                Done::QueryEnded(number, result) => {
                     // Results of requests that were sent before it acts are ignored.
                     if let Some(errand) = self.errands.remove(&number) {
-                        self.errand_done(now, errand, became);
-                        heard = true;
+                        self.errand_done(now, errand, result);
+                        is_handled = true;
                     }
                 }
                 // The watchdog makes no calls of these kinds, and has no engine that needs reports
@@ -468,23 +474,23 @@ impl Watchdog {
                 | Done::Ended(_) => {}
             }
         }
-        heard
+        is_handled
     }
 
-    fn errand_done(&mut self, now: Time, errand: Errand, became: Result<String, NotDone>) {
+    fn errand_done(&mut self, now: Time, errand: Errand, result: Result<String, NotDone>) {
         match errand {
-            Errand::Proof => self.proof_came(now, became.map(drop)),
-            Errand::Clock { of_sweep } => self.clock_came(now, of_sweep, became),
+            Errand::Proof => self.proof_result(now, result.map(drop)),
+            Errand::Clock { of_sweep } => self.clock_received(now, of_sweep, result),
             Errand::List(symbol) => {
                 let exchange = self.requests.exchange();
-                let listed = became.map(|text| exchange.open_orders(&text));
+                let listed = result.map(|text| exchange.open_orders(&text));
                 if let Phase::Sweeping(sweep) = &mut self.phase {
                     sweep.listed(now, &symbol, listed);
                 }
             }
             Errand::Cancel(id) => {
                 let exchange = self.requests.exchange();
-                let became = match became {
+                let result = match result {
                     // The order was filled or cancelled meanwhile; the next list shows it.
                     Err(not_done) if exchange.is_nothing_to_cancel(&not_done) => {
                         tracing::info!(id, %not_done, "the order has ended already");
@@ -497,20 +503,20 @@ impl Watchdog {
                     Err(not_done) => Err(not_done),
                 };
                 if let Phase::Sweeping(sweep) = &mut self.phase {
-                    sweep.cancelled(now, id, became);
+                    sweep.cancelled(now, id, result);
                 }
             }
         }
     }
 
-    fn proof_came(&mut self, now: Time, became: Result<(), NotDone>) {
+    fn proof_result(&mut self, now: Time, result: Result<(), NotDone>) {
         let Phase::Listening { proof, .. } = &mut self.phase else {
             return;
         };
-        match became {
+        match result {
             Ok(()) => {
                 let next = proof.next();
-                self.ask_for_proof(now, next);
+                self.query_for_proof(now, next);
             }
             Err(NotDone::Refused(refusal)) => {
                 self.over(WatchdogEnd::Failed(refusal.to_string()));
@@ -526,7 +532,7 @@ impl Watchdog {
         }
     }
 
-    fn clock_came(&mut self, now: Time, of_sweep: bool, became: Result<String, NotDone>) {
+    fn clock_received(&mut self, now: Time, of_sweep: bool, result: Result<String, NotDone>) {
         let lane = if of_sweep {
             Lane::Cancel
         } else {
@@ -535,13 +541,13 @@ impl Watchdog {
         let Some(mut reading) = self.reading.take() else {
             return;
         };
-        let read = match became {
+        let read = match result {
             Ok(text) => match reading.take(now, &text, self.requests.exchange()) {
                 Ok(None) if self.proof_waits(now) => return,
                 Ok(None) => {
-                    let question = reading.ask(now);
+                    let query = reading.next_query(now);
                     self.reading = Some(reading);
-                    return self.ask(now, question, (lane, 0), Errand::Clock { of_sweep });
+                    return self.send_query(now, query, (lane, 0), Errand::Clock { of_sweep });
                 }
                 Ok(Some(offset)) => {
                     let spot = venue_surface(Surface::Spot);
@@ -558,8 +564,8 @@ impl Watchdog {
         match (&mut self.phase, read) {
             (Phase::Sweeping(sweep), _) => sweep.clock_was_read(now),
             (Phase::Listening { proof, .. }, Err(None)) => proof.failed(now, Duration::ZERO),
-            (_, Ok(())) => self.proof_came(now, Ok(())),
-            (_, Err(Some(not_done))) => self.proof_came(now, Err(not_done)),
+            (_, Ok(())) => self.proof_result(now, Ok(())),
+            (_, Err(Some(not_done))) => self.proof_result(now, Err(not_done)),
             (_, Err(None)) => {}
         }
     }

@@ -23,7 +23,7 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_
 /// Maximum number of cancels in flight.
 const AT_ONCE: usize = 8;
 /// Interval of the reports to the run during a longer wait.
-const TELL_EVERY: Duration = Duration::from_secs(30);
+const REPORT_EVERY: Duration = Duration::from_secs(30);
 /// A sweep gives up if the venue refuses for the first time span, or does not respond for the
 /// second.
 const GIVE_UP_MS: (i64, i64) = (60 * 60_000, 24 * 60 * 60_000);
@@ -33,9 +33,9 @@ const CANCEL_AGAIN_MS: i64 = 5_000;
 
 /// Work that a sweep requests.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Ask {
+pub(super) enum SweepStep {
     /// Report to the run that the watchdog acts.
-    Tell,
+    Report,
     /// List the open orders of a symbol.
     List(String),
     /// Cancel an order of a symbol.
@@ -50,7 +50,7 @@ pub(super) enum Ask {
 #[derive(Debug, Default)]
 struct Round {
     /// When it began.
-    asked: Time,
+    began: Time,
     /// Index of the symbol that is being listed.
     symbol: usize,
     /// Own orders that are listed as open.
@@ -72,10 +72,10 @@ enum Waits {
     Answers(usize),
     /// The venue's clock, after a round.
     Clock,
-    /// The next round, at `until`. The run gets a report at `tell`.
+    /// The next round, at `until`. The run gets a report at `report_at`.
     Pause {
         until: Time,
-        tell: Time,
+        report_at: Time,
     },
     Over,
 }
@@ -92,12 +92,12 @@ pub(super) struct Sweep {
     clean: u32,
     retry: Duration,
     /// When the last cancel of each order was acknowledged.
-    answered: BTreeMap<String, Time>,
+    cancelled_at: BTreeMap<String, Time>,
     /// Start of the last round without a refusal, and of the last round with all responses.
-    taken: Time,
-    heard: Time,
+    accepted_at: Time,
+    answered_at: Time,
     waits: Waits,
-    asks: VecDeque<Ask>,
+    steps: VecDeque<SweepStep>,
 }
 
 impl Sweep {
@@ -108,46 +108,46 @@ impl Sweep {
             round: Round::default(),
             clean: 0,
             retry: RETRY.0,
-            answered: BTreeMap::new(),
-            taken: now,
-            heard: now,
+            cancelled_at: BTreeMap::new(),
+            accepted_at: now,
+            answered_at: now,
             waits: Waits::Pause {
                 until: now,
-                tell: now,
+                report_at: now,
             },
-            asks: VecDeque::new(),
+            steps: VecDeque::new(),
             plan,
         }
     }
 
     /// The next work that it requests.
-    pub(super) fn poll(&mut self) -> Option<Ask> {
-        self.asks.pop_front()
+    pub(super) fn poll(&mut self) -> Option<SweepStep> {
+        self.steps.pop_front()
     }
 
-    /// When [`Self::go_on`] is due.
+    /// When [`Self::advance`] is due.
     pub(super) fn due(&self) -> Option<Time> {
         match self.waits {
-            Waits::Pause { until, tell } => Some(until.min(tell)),
+            Waits::Pause { until, report_at } => Some(until.min(report_at)),
             Waits::Answers(_) | Waits::Clock | Waits::Over => None,
         }
     }
 
     /// Continues if the pause is over.
-    pub(super) fn go_on(&mut self, now: Time) {
-        let Waits::Pause { until, tell } = &mut self.waits else {
+    pub(super) fn advance(&mut self, now: Time) {
+        let Waits::Pause { until, report_at } = &mut self.waits else {
             return;
         };
         if *until <= now {
-            self.asks.push_back(Ask::Tell);
+            self.steps.push_back(SweepStep::Report);
             self.round = Round {
-                asked: now,
+                began: now,
                 ..Round::default()
             };
             self.list(now);
-        } else if *tell <= now {
-            *tell = after(now, TELL_EVERY);
-            self.asks.push_back(Ask::Tell);
+        } else if *report_at <= now {
+            *report_at = after(now, REPORT_EVERY);
+            self.steps.push_back(SweepStep::Report);
         }
     }
 
@@ -155,7 +155,7 @@ impl Sweep {
     fn list(&mut self, now: Time) {
         match self.plan.symbols.get(self.round.symbol) {
             Some(symbol) => {
-                self.asks.push_back(Ask::List(symbol.clone()));
+                self.steps.push_back(SweepStep::List(symbol.clone()));
                 self.waits = Waits::Answers(1);
             }
             None => self.end_round(now),
@@ -194,8 +194,8 @@ impl Sweep {
 
     /// Whether a listed order must be cancelled now.
     fn is_due(&self, id: &str, now: Time) -> bool {
-        let answered = self.answered.get(id);
-        answered.is_none_or(|answered| now >= answered.plus_ms(CANCEL_AGAIN_MS))
+        let cancelled_at = self.cancelled_at.get(id);
+        cancelled_at.is_none_or(|cancelled_at| now >= cancelled_at.plus_ms(CANCEL_AGAIN_MS))
     }
 
     /// Sends more cancels, or continues with the next symbol.
@@ -209,7 +209,7 @@ impl Sweep {
         while under_way < AT_ONCE
             && let Some(id) = self.round.due.pop_front()
         {
-            self.asks.push_back(Ask::Cancel(symbol.clone(), id));
+            self.steps.push_back(SweepStep::Cancel(symbol.clone(), id));
             under_way += 1;
         }
         self.waits = Waits::Answers(under_way);
@@ -220,9 +220,9 @@ impl Sweep {
     }
 
     /// The result of a cancel.
-    pub(super) fn cancelled(&mut self, now: Time, id: String, became: Result<(), NotDone>) {
-        match became {
-            Ok(()) => drop(self.answered.insert(id, now)),
+    pub(super) fn cancelled(&mut self, now: Time, id: String, result: Result<(), NotDone>) {
+        match result {
+            Ok(()) => drop(self.cancelled_at.insert(id, now)),
             Err(not_done) => self.failed(&not_done, &id),
         }
         if let Waits::Answers(under_way) = &mut self.waits {
@@ -246,12 +246,15 @@ impl Sweep {
     }
 
     fn end_round(&mut self, now: Time) {
-        if let Some(words) = &self.round.refused {
-            tracing::error!(words, "the venue refuses to list or to cancel orders");
-            self.asks.push_back(Ask::Clock);
+        if let Some(reason) = &self.round.refused {
+            tracing::error!(
+                words = reason,
+                "the venue refuses to list or to cancel orders"
+            );
+            self.steps.push_back(SweepStep::Clock);
             self.waits = Waits::Clock;
         } else {
-            self.taken = self.round.asked;
+            self.accepted_at = self.round.began;
             self.judge_round(now);
         }
     }
@@ -266,8 +269,8 @@ impl Sweep {
     /// Ends the sweep, or pauses before the next round.
     fn judge_round(&mut self, now: Time) {
         if self.round.refused.is_some() || self.round.wait.is_some() {
-            let is_tired =
-                now > self.taken.plus_ms(GIVE_UP_MS.0) || now > self.heard.plus_ms(GIVE_UP_MS.1);
+            let is_tired = now > self.accepted_at.plus_ms(GIVE_UP_MS.0)
+                || now > self.answered_at.plus_ms(GIVE_UP_MS.1);
             if is_tired {
                 let away = || "the venue does not respond".to_owned();
                 let why = self.round.refused.take().unwrap_or_else(away);
@@ -278,15 +281,15 @@ impl Sweep {
             self.retry = (self.retry * 2).min(RETRY.1);
             return self.pause(now, wait);
         }
-        (self.heard, self.retry) = (self.round.asked, RETRY.0);
+        (self.answered_at, self.retry) = (self.round.began, RETRY.0);
         self.clean = if self.round.listed == 0 {
             self.clean + 1
         } else {
             0
         };
-        let is_clean = self.clean >= CLEAN && self.round.asked >= self.all_listed;
+        let is_clean = self.clean >= CLEAN && self.round.began >= self.all_listed;
         if is_clean || self.clean >= 1 && planted!(WatchdogSweepsOnce) {
-            return self.end(Ok(self.answered.len()));
+            return self.end(Ok(self.cancelled_at.len()));
         }
         let left_ns = self.all_listed.0.saturating_sub(now.0).max(0);
         let pause = match self.clean {
@@ -301,13 +304,13 @@ impl Sweep {
     fn pause(&mut self, now: Time, pause: Duration) {
         self.waits = Waits::Pause {
             until: after(now, pause),
-            tell: after(now, TELL_EVERY),
+            report_at: after(now, REPORT_EVERY),
         };
     }
 
     fn end(&mut self, end: Result<usize, String>) {
         self.waits = Waits::Over;
-        self.asks.push_back(Ask::Ended(end));
+        self.steps.push_back(SweepStep::Ended(end));
     }
 }
 

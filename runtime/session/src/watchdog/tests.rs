@@ -30,8 +30,8 @@ struct Rig {
     /// The response body of every list request, if lists are refused.
     refusal: Option<&'static str>,
     cancels: Vec<String>,
-    asked: Vec<&'static str>,
-    said: Vec<WatchdogSays>,
+    sent_routes: Vec<&'static str>,
+    messages: Vec<WatchdogMessage>,
     heeds: usize,
     /// The response to the next call with this name is held back until [`Rig::let_go`].
     holds: Option<&'static str>,
@@ -85,8 +85,8 @@ impl Rig {
             lost_cancels: 0,
             refusal: None,
             cancels: Vec::new(),
-            asked: Vec::new(),
-            said: Vec::new(),
+            sent_routes: Vec::new(),
+            messages: Vec::new(),
             heeds: 0,
             holds: None,
             held: None,
@@ -105,9 +105,12 @@ impl Rig {
         self.perform();
     }
 
-    fn beat(&mut self, number: u64) {
+    fn heartbeat(&mut self, number: u64) {
         let stopped_ms = 0;
-        self.give(WatchdogInput::Word(RunSays::Beat { number, stopped_ms }));
+        self.give(WatchdogInput::Message(RunMessage::Heartbeat {
+            number,
+            stopped_ms,
+        }));
     }
 
     /// Lets time pass for a process that is not suspended.
@@ -124,15 +127,15 @@ impl Rig {
         while let Some(output) = self.watchdog.poll_output() {
             match output {
                 WatchdogOutput::Send(call) if self.holds == Some(call.route.name) => {
-                    self.asked.push(call.route.name);
+                    self.sent_routes.push(call.route.name);
                     self.holds = None;
                     self.held = Some(call);
                 }
                 WatchdogOutput::Send(call) => {
-                    self.asked.push(call.route.name);
+                    self.sent_routes.push(call.route.name);
                     self.answer(&call);
                 }
-                WatchdogOutput::Say(words) => self.said.push(words),
+                WatchdogOutput::SendMessage(text) => self.messages.push(text),
                 WatchdogOutput::HeedBans => {
                     self.heeds += 1;
                     self.watchdog.handle(self.now, WatchdogInput::BansHeeded);
@@ -150,9 +153,9 @@ impl Rig {
 
     fn answer(&mut self, call: &Call) {
         let name = call.route.name;
-        let words = [&call.prepared.query, &call.prepared.body];
-        let words = words
-            .map(|words| words.clone().unwrap_or_default())
+        let parameters = [&call.prepared.query, &call.prepared.body];
+        let parameters = parameters
+            .map(|text| text.clone().unwrap_or_default())
             .concat();
         let (status, text) = match name {
             "spot.exchange_info" => (200, r#"{"symbols":[],"rateLimits":[]}"#.to_owned()),
@@ -165,7 +168,7 @@ impl Rig {
                 None => (200, self.list()),
             },
             "spot.cancel_order" => {
-                let id = words
+                let id = parameters
                     .split('&')
                     .find_map(|word| word.strip_prefix("origClientOrderId="));
                 let id = id.unwrap().to_owned();
@@ -174,18 +177,18 @@ impl Rig {
             }
             other => panic!("unexpected call {other}"),
         };
-        let came = if name == "spot.cancel_order" && self.lost_cancels > 0 {
+        let handle_answer = if name == "spot.cancel_order" && self.lost_cancels > 0 {
             self.lost_cancels -= 1;
             CallAnswer::Lost(Lost::Cut("the connection broke".to_owned()))
         } else {
-            CallAnswer::Came(Answer {
+            CallAnswer::Received(Answer {
                 status,
                 headers: &[],
                 text: &text,
             })
         };
         self.watchdog
-            .handle(self.now, WatchdogInput::Answer(call.id, came));
+            .handle(self.now, WatchdogInput::Answer(call.id, handle_answer));
     }
 
     fn let_go(&mut self) {
@@ -226,13 +229,17 @@ impl Rig {
 fn it_is_armed_after_a_complete_proof() {
     let mut rig = Rig::new(plan());
     let clock = ["spot.time"; 3];
-    let asked = [&["spot.exchange_info"][..], &clock, &["spot.open_orders"]].concat();
-    assert_eq!(rig.asked, asked);
-    assert_eq!(rig.said, [WatchdogSays::Armed]);
+    let sent_routes = [&["spot.exchange_info"][..], &clock, &["spot.open_orders"]].concat();
+    assert_eq!(rig.sent_routes, sent_routes);
+    assert_eq!(rig.messages, [WatchdogMessage::Armed]);
     rig.pass(5 * 60 * SECOND - 1);
-    assert_eq!(rig.said.len(), 1);
+    assert_eq!(rig.messages.len(), 1);
     rig.pass(1);
-    assert_eq!(rig.said, [WatchdogSays::Armed; 2], "the proof is repeated");
+    assert_eq!(
+        rig.messages,
+        [WatchdogMessage::Armed; 2],
+        "the proof is repeated"
+    );
     assert_eq!(rig.heeds, 0, "no order rests before the first heartbeat");
 }
 
@@ -250,10 +257,10 @@ fn a_refused_proof_ends_it_and_a_failed_one_is_repeated() {
     let mut rig = Rig::new(plan());
     rig.refusal = Some(r#"{"code":-1001,"msg":"Internal error."}"#);
     rig.pass(5 * 60 * SECOND);
-    assert_eq!((rig.said.len(), rig.end.is_none()), (1, true));
+    assert_eq!((rig.messages.len(), rig.end.is_none()), (1, true));
     rig.refusal = None;
     rig.pass(SECOND);
-    assert_eq!(rig.said, [WatchdogSays::Armed; 2]);
+    assert_eq!(rig.messages, [WatchdogMessage::Armed; 2]);
 }
 
 #[test]
@@ -261,28 +268,31 @@ fn it_acts_only_when_heartbeats_stop() {
     let mut rig = Rig::new(plan());
     rig.rests("mm.14.1");
     for number in 1..=3 {
-        rig.beat(number);
+        rig.heartbeat(number);
         rig.pass(COUNTDOWN_MS - 1);
     }
-    assert_eq!(rig.said.last(), Some(&WatchdogSays::Heard { number: 3 }));
+    assert_eq!(
+        rig.messages.last(),
+        Some(&WatchdogMessage::Acknowledged { number: 3 })
+    );
     // A heartbeat that was in flight is received in the grace time.
     rig.pass(1 + GRACE_MS - 1);
-    rig.beat(4);
+    rig.heartbeat(4);
     rig.pass(COUNTDOWN_MS + GRACE_MS - 1);
     assert!(rig.cancels.is_empty());
     rig.pass(1);
     assert_eq!(rig.cancels, ["mm.14.1"]);
-    assert_eq!(rig.said.last(), Some(&WatchdogSays::Acting));
+    assert_eq!(rig.messages.last(), Some(&WatchdogMessage::Acting));
     assert_eq!(rig.heeds, 1);
 }
 
 #[test]
 fn a_suspended_watchdog_reads_heartbeats_before_it_acts() {
     let mut rig = Rig::new(plan());
-    rig.beat(1);
+    rig.heartbeat(1);
     rig.now = rig.now.plus_ms(10 * COUNTDOWN_MS);
     rig.give(WatchdogInput::Timeout);
-    rig.beat(2);
+    rig.heartbeat(2);
     rig.pass(GRACE_MS);
     assert_eq!(rig.heeds, 0, "the run is alive");
 }
@@ -296,8 +306,8 @@ fn how_a_run_ends_decides_whether_orders_are_cancelled() {
 
     let mut rig = Rig::new(plan());
     rig.rests("mm.14.1");
-    rig.beat(1);
-    rig.give(WatchdogInput::Word(RunSays::End));
+    rig.heartbeat(1);
+    rig.give(WatchdogInput::Message(RunMessage::End));
     assert_eq!(rig.end, Some(WatchdogEnd::InOrder));
     assert!(rig.cancels.is_empty());
 
@@ -315,7 +325,7 @@ fn how_a_run_ends_decides_whether_orders_are_cancelled() {
 #[test]
 fn it_cancels_own_orders_until_none_can_arrive_any_more() {
     let mut rig = Rig::new(plan());
-    rig.beat(1);
+    rig.heartbeat(1);
     // Orders of this run, an earlier run, a later run, another strategy and a person.
     for id in ["mm.14.1", "mm.1.zz", "mm.15.1", "x.14.1", "web_1"] {
         rig.rests(id);
@@ -335,7 +345,7 @@ fn it_cancels_own_orders_until_none_can_arrive_any_more() {
 #[test]
 fn more_orders_than_fit_in_flight_are_all_cancelled() {
     let mut rig = Rig::new(plan());
-    rig.beat(1);
+    rig.heartbeat(1);
     let ids: Vec<_> = (0..30).map(|nth| format!("mm.14.{nth}")).collect();
     for id in &ids {
         rig.rests(id);
@@ -348,7 +358,7 @@ fn more_orders_than_fit_in_flight_are_all_cancelled() {
 #[test]
 fn an_order_in_a_late_list_is_not_cancelled_each_time() {
     let mut rig = Rig::new(plan());
-    rig.beat(1);
+    rig.heartbeat(1);
     rig.rests("mm.14.1");
     rig.list_lag_ms = 10 * SECOND;
     rig.give(WatchdogInput::RunIsDead);
@@ -360,7 +370,7 @@ fn an_order_in_a_late_list_is_not_cancelled_each_time() {
 #[test]
 fn a_cancel_without_a_response_is_sent_again() {
     let mut rig = Rig::new(plan());
-    rig.beat(1);
+    rig.heartbeat(1);
     rig.rests("mm.14.1");
     rig.list_lag_ms = SECOND;
     rig.lost_cancels = 1;
@@ -373,22 +383,22 @@ fn a_cancel_without_a_response_is_sent_again() {
 #[test]
 fn a_refusing_venue_is_retried_for_an_hour() {
     let mut rig = Rig::new(plan());
-    rig.beat(1);
+    rig.heartbeat(1);
     rig.refusal = Some(r#"{"code":-1021,"msg":"Timestamp is outside of the recvWindow."}"#);
-    rig.asked.clear();
+    rig.sent_routes.clear();
     rig.give(WatchdogInput::RunIsDead);
     rig.pass(0);
     assert_eq!(
-        rig.asked,
+        rig.sent_routes,
         [&["spot.open_orders"][..], &["spot.time"; 3]].concat()
     );
     rig.pass(59 * 60 * SECOND);
     assert_eq!(rig.end, None);
-    let words = rig
-        .said
+    let text = rig
+        .messages
         .iter()
-        .filter(|said| **said == WatchdogSays::Acting);
-    assert!(words.count() > 100, "it must report regularly");
+        .filter(|messages| **messages == WatchdogMessage::Acting);
+    assert!(text.count() > 100, "it must report regularly");
     rig.pass(2 * 60 * SECOND);
     assert!(
         matches!(rig.end, Some(WatchdogEnd::Failed(_))),
@@ -401,7 +411,7 @@ fn a_refusing_venue_is_retried_for_an_hour() {
 fn nothing_is_sent_during_a_ban() {
     let mut rig = Rig::new(plan());
     let stopped_ms = 20_000;
-    rig.give(WatchdogInput::Word(RunSays::Beat {
+    rig.give(WatchdogInput::Message(RunMessage::Heartbeat {
         number: 1,
         stopped_ms,
     }));
@@ -419,19 +429,19 @@ fn a_proof_in_progress_waits_during_a_ban() {
         let mut rig = Rig::new(plan());
         rig.holds = Some(answered);
         rig.pass(5 * 60 * SECOND);
-        let asked = rig.asked.len();
-        assert_eq!(rig.asked.last(), Some(&answered));
+        let sent_routes = rig.sent_routes.len();
+        assert_eq!(rig.sent_routes.last(), Some(&answered));
         let stopped_ms = 20_000;
-        rig.give(WatchdogInput::Word(RunSays::Beat {
+        rig.give(WatchdogInput::Message(RunMessage::Heartbeat {
             number: 1,
             stopped_ms,
         }));
         rig.let_go();
         rig.pass(20 * SECOND - 1);
-        assert_eq!(rig.asked.len(), asked, "after {answered}");
-        rig.beat(2);
+        assert_eq!(rig.sent_routes.len(), sent_routes, "after {answered}");
+        rig.heartbeat(2);
         rig.pass(2 * SECOND);
-        assert!(rig.asked.len() > asked);
+        assert!(rig.sent_routes.len() > sent_routes);
     }
 }
 

@@ -50,10 +50,10 @@ fn a_plan_with_too_many_symbols_is_refused() {
     // 40 * (60 + 5), 4 * (40 + 10), 60, 3 clock, 1 key, 4 rules, 960 reserved.
     assert_eq!(refused.sum, 40 * 65 + 200 + 60 + 8 + 960);
     assert_eq!(refused.symbols_max, (2_400 - 1_228) / 65);
-    let said = refused.to_string();
+    let text = refused.to_string();
     assert!(
-        said.contains("heartbeats 2400") && said.contains("at most 18 symbols"),
-        "{said}"
+        text.contains("heartbeats 2400") && text.contains("at most 18 symbols"),
+        "{text}"
     );
     many.symbols = 18;
     assert_eq!(plan(&many).check(), Ok(()));

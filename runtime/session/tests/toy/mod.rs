@@ -15,13 +15,15 @@ use windvane_model::protocol::Refusal;
 use windvane_model::truth::{AccountTruth, Subject, Truth};
 use windvane_model::{Amount, Instrument, Outcome, Reply, Request, Surface, UserEvent};
 use windvane_protocol::Assets;
+use windvane_protocol::adapter::{
+    CallResult, EncodeError, EncodedCall, FuturesAccount, Names, WithNotes,
+};
 use windvane_protocol::route::{
     Counted, Listing, Method, Route, Scheme, Security, Source, Surface as RouteSurface, Weight,
 };
 use windvane_protocol::sign::{PrepareError, Prepared};
-use windvane_protocol::speak::{Asked, FuturesAccount, Heard, Names, Said, SpeakError};
 use windvane_protocol::wire::Parameters;
-use windvane_session::{Capabilities, Exchange, InstrumentName, Question, StartError};
+use windvane_session::{Capabilities, Exchange, InstrumentName, Query, StartupError};
 
 use super::support::{BTC, instrument};
 
@@ -60,16 +62,16 @@ impl Toy {
     }
 }
 
-fn call(words: &str) -> Asked {
+fn call(text: &str) -> EncodedCall {
     let mut parameters = Parameters::new();
-    parameters.push("words", words);
-    Asked {
+    parameters.push("words", text);
+    EncodedCall {
         route: &ROUTE,
         parameters,
     }
 }
 
-fn words_of(request: &Request) -> &'static str {
+fn command_of(request: &Request) -> &'static str {
     match request {
         Request::Place(_) => "place",
         Request::Cancel { .. } => "cancel",
@@ -94,26 +96,26 @@ impl Exchange for Toy {
     fn names(&self) -> &Names {
         &self.names
     }
-    fn know(&mut self, names: Names, _: FuturesAccount) {
+    fn configure(&mut self, names: Names, _: FuturesAccount) {
         self.names = names;
     }
-    fn encode(&self, request: &Request) -> Result<Vec<Asked>, SpeakError> {
-        Ok(vec![call(words_of(request))])
+    fn encode_request(&self, request: &Request) -> Result<Vec<EncodedCall>, EncodeError> {
+        Ok(vec![call(command_of(request))])
     }
-    fn open_orders_by_symbol(&self, _: Surface) -> Result<Vec<Asked>, SpeakError> {
+    fn open_orders_by_symbol(&self, _: Surface) -> Result<Vec<EncodedCall>, EncodeError> {
         Ok(vec![call("read")])
     }
-    fn ask(&self, question: Question<'_>) -> Option<Asked> {
-        Some(call(match question {
-            Question::Clock(_) => "clock",
-            Question::CreateKey(_) => "key",
+    fn encode_query(&self, query: Query<'_>) -> Option<EncodedCall> {
+        Some(call(match query {
+            Query::Clock(_) => "clock",
+            Query::CreateKey(_) => "key",
             _ => "question",
         }))
     }
-    fn cost(&self, _: &Asked) -> Cost {
+    fn cost(&self, _: &EncodedCall) -> Cost {
         Cost::weight(1)
     }
-    fn unsigned(&self, local_us: i64, call: &Asked) -> Unsigned {
+    fn unsigned(&self, local_us: i64, call: &EncodedCall) -> Unsigned {
         self.gateway
             .unsigned(local_us, (call.route, None), &call.parameters, None)
     }
@@ -127,7 +129,7 @@ impl Exchange for Toy {
             signed: None,
         }))
     }
-    fn rehearse(&self, _: &Asked) -> Option<Prepared> {
+    fn rehearse(&self, _: &EncodedCall) -> Option<Prepared> {
         None
     }
     fn judge(
@@ -149,14 +151,14 @@ impl Exchange for Toy {
     fn is_of_dead_key(&self, _: &NotDone) -> bool {
         false
     }
-    fn reply(&self, request: &Request, heard: &[Heard<'_>]) -> Said<Reply> {
-        assert_eq!(heard, [Heard::Done("yes")]);
-        Said {
-            said: vec![reply(request)],
+    fn decode_reply(&self, request: &Request, results: &[CallResult<'_>]) -> WithNotes<Reply> {
+        assert_eq!(results, [CallResult::Done("yes")]);
+        WithNotes {
+            items: vec![reply(request)],
             notes: Vec::new(),
         }
     }
-    fn refuse(&self, request: &Request, error: &SpeakError) -> Vec<Reply> {
+    fn refuse(&self, request: &Request, error: &EncodeError) -> Vec<Reply> {
         panic!("{request:?} is refused: {error}")
     }
     fn clock_ms(&self, text: &str) -> Option<i64> {
@@ -171,10 +173,10 @@ impl Exchange for Toy {
     fn key_expiry_ms(&self, _: &str) -> Option<i64> {
         None
     }
-    fn user_event(&self, _: Surface, text: &str) -> Result<Said<UserEvent>, String> {
+    fn user_event(&self, _: Surface, text: &str) -> Result<WithNotes<UserEvent>, String> {
         match text {
-            "hello" => Ok(Said {
-                said: Vec::new(),
+            "hello" => Ok(WithNotes {
+                items: Vec::new(),
                 notes: Vec::new(),
             }),
             other => Err(other.to_owned()),
@@ -187,7 +189,7 @@ impl Exchange for Toy {
         &self,
         _: &[InstrumentName],
         _: &[(Surface, String)],
-    ) -> Result<(Vec<Instrument>, Assets), StartError> {
+    ) -> Result<(Vec<Instrument>, Assets), StartupError> {
         Ok((vec![instrument()], Assets::default()))
     }
     fn open_orders(&self, text: &str) -> Result<Vec<String>, String> {

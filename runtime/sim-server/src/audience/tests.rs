@@ -50,20 +50,20 @@ fn still() -> Recording {
     }
 }
 
-struct Floor {
+struct SharedMarket {
     state: State,
     now: Time,
     orders: u64,
 }
 
-fn floor(accounts: u16) -> Floor {
+fn shared_market(accounts: u16) -> SharedMarket {
     let settings = Settings {
         source: Source::Recorded(still()),
         accounts,
         ..Settings::default()
     };
     let (state, _) = State::new(settings, START).unwrap();
-    Floor {
+    SharedMarket {
         state,
         now: START,
         orders: 0,
@@ -95,14 +95,14 @@ fn stop(side: Side, price: i64, qty: i64) -> OrderTerms {
     terms
 }
 
-impl Floor {
+impl SharedMarket {
     fn request(&mut self, account: u16, request: &Request) {
         self.now = self.now.plus_ms(3);
         self.state.advance(self.now);
         let venue = &mut self.state.account_mut(AccountId(account)).venue;
         venue.request(self.now, request);
         while venue.poll().is_some() {}
-        self.state.tell_users();
+        self.state.publish_user_events();
     }
 
     fn place(&mut self, account: u16, terms: OrderTerms) {
@@ -119,7 +119,7 @@ impl Floor {
         self.now = self.now.plus_ms(3);
         self.state.advance(self.now);
         inject(&mut self.state, self.now, BTC, event);
-        self.state.tell_users();
+        self.state.publish_user_events();
     }
 
     fn trades(&mut self, price: i64, qty: i64, buyer_is_maker: bool) {
@@ -164,170 +164,182 @@ const SOURCE_ASKS: [(i64, i64); 2] = [(6_000_500, 50), (6_000_600, 50)];
 
 #[test]
 fn a_resting_order_is_in_the_book_from_its_start_to_its_end() {
-    let mut floor = floor(2);
-    floor.place(0, gtc(Side::Buy, 6_000_100, 7));
-    floor.place(1, gtc(Side::Buy, 6_000_000, 3));
+    let mut shared_market = shared_market(2);
+    shared_market.place(0, gtc(Side::Buy, 6_000_100, 7));
+    shared_market.place(1, gtc(Side::Buy, 6_000_000, 3));
     assert_eq!(
-        floor.book(Side::Buy),
+        shared_market.book(Side::Buy),
         [(6_000_100, 7), (6_000_000, 53), (5_999_900, 50)]
     );
-    floor.trades(6_000_100, 2, true);
-    assert_eq!(floor.book(Side::Buy)[0], (6_000_100, 5));
-    floor.request(0, &Request::CancelAll { instrument: BTC });
-    floor.request(1, &Request::CancelAll { instrument: BTC });
-    assert_eq!(floor.book(Side::Buy), SOURCE_BIDS);
+    shared_market.trades(6_000_100, 2, true);
+    assert_eq!(shared_market.book(Side::Buy)[0], (6_000_100, 5));
+    shared_market.request(0, &Request::CancelAll { instrument: BTC });
+    shared_market.request(1, &Request::CancelAll { instrument: BTC });
+    assert_eq!(shared_market.book(Side::Buy), SOURCE_BIDS);
 }
 
 #[test]
 fn waiting_and_hidden_orders_are_not_in_the_book() {
-    let mut floor = floor(2);
-    floor.place(0, limit(Side::Buy, 6_000_100, 7, TimeInForce::Hidden));
-    floor.place(0, stop(Side::Buy, 6_010_000, 7));
-    assert_eq!(floor.state.accounts[0].venue.open(None).len(), 2);
-    assert_eq!(floor.book(Side::Buy), SOURCE_BIDS);
-    assert_eq!(floor.book(Side::Sell), SOURCE_ASKS);
+    let mut shared_market = shared_market(2);
+    shared_market.place(0, limit(Side::Buy, 6_000_100, 7, TimeInForce::Hidden));
+    shared_market.place(0, stop(Side::Buy, 6_010_000, 7));
+    assert_eq!(shared_market.state.accounts[0].venue.open(None).len(), 2);
+    assert_eq!(shared_market.book(Side::Buy), SOURCE_BIDS);
+    assert_eq!(shared_market.book(Side::Sell), SOURCE_ASKS);
 }
 
 #[test]
 fn a_taken_quantity_is_printed_and_removed_for_everybody() {
-    let mut floor = floor(2);
-    floor.place(0, gtc(Side::Buy, 6_000_600, 60));
+    let mut shared_market = shared_market(2);
+    shared_market.place(0, gtc(Side::Buy, 6_000_600, 60));
     let tape = [(0, 6_000_500, 50, false), (1, 6_000_600, 10, false)];
-    assert_eq!(floor.tape(), tape);
+    assert_eq!(shared_market.tape(), tape);
     assert_eq!(
-        floor.filled(0),
+        shared_market.filled(0),
         tape.map(|(id, price, qty, _)| (id, price, qty))
     );
-    assert_eq!(floor.book(Side::Sell), [(6_000_600, 40)]);
-    floor.place(1, market(Side::Buy, 60));
-    assert_eq!(floor.filled(1), [(2, 6_000_600, 40)]);
-    assert_eq!(floor.book(Side::Sell), []);
+    assert_eq!(shared_market.book(Side::Sell), [(6_000_600, 40)]);
+    shared_market.place(1, market(Side::Buy, 60));
+    assert_eq!(shared_market.filled(1), [(2, 6_000_600, 40)]);
+    assert_eq!(shared_market.book(Side::Sell), []);
     // The source changes the level, so it has its full quantity again.
-    floor.happens(&MarketEvent::Top {
+    shared_market.happens(&MarketEvent::Top {
         update_id: 2,
         bid: BIDS[0],
         ask: level(6_000_500, 51),
     });
-    assert_eq!(floor.book(Side::Sell), [(6_000_500, 51)]);
+    assert_eq!(shared_market.book(Side::Sell), [(6_000_500, 51)]);
 }
 
 #[test]
 fn two_accounts_trade_with_each_other_inside_the_spread() {
-    let mut floor = floor(3);
-    floor.place(0, gtc(Side::Sell, 6_000_300, 5));
-    floor.place(1, gtc(Side::Sell, 6_000_300, 5));
-    assert_eq!(floor.book(Side::Sell)[0], (6_000_300, 10));
-    floor.place(2, gtc(Side::Buy, 6_000_400, 12));
+    let mut shared_market = shared_market(3);
+    shared_market.place(0, gtc(Side::Sell, 6_000_300, 5));
+    shared_market.place(1, gtc(Side::Sell, 6_000_300, 5));
+    assert_eq!(shared_market.book(Side::Sell)[0], (6_000_300, 10));
+    shared_market.place(2, gtc(Side::Buy, 6_000_400, 12));
     assert_eq!(
-        floor.tape(),
+        shared_market.tape(),
         [(0, 6_000_300, 5, false), (1, 6_000_300, 5, false)]
     );
-    assert_eq!(floor.filled(0), [(0, 6_000_300, 5)]);
-    assert_eq!(floor.filled(1), [(1, 6_000_300, 5)]);
+    assert_eq!(shared_market.filled(0), [(0, 6_000_300, 5)]);
+    assert_eq!(shared_market.filled(1), [(1, 6_000_300, 5)]);
     // One fill met both accounts, and has the id of the last trade.
-    assert_eq!(floor.filled(2), [(1, 6_000_300, 10)]);
-    assert_eq!(floor.book(Side::Buy)[0], (6_000_400, 2));
-    assert_eq!(floor.book(Side::Sell), SOURCE_ASKS);
-    assert!(floor.fills(0).all(|record| record.fill.maker));
-    assert!(floor.fills(2).all(|record| !record.fill.maker));
+    assert_eq!(shared_market.filled(2), [(1, 6_000_300, 10)]);
+    assert_eq!(shared_market.book(Side::Buy)[0], (6_000_400, 2));
+    assert_eq!(shared_market.book(Side::Sell), SOURCE_ASKS);
+    assert!(shared_market.fills(0).all(|record| record.fill.maker));
+    assert!(shared_market.fills(2).all(|record| !record.fill.maker));
 }
 
 #[test]
 fn other_accounts_at_a_level_come_before_the_source() {
-    let mut floor = floor(2);
-    floor.place(0, gtc(Side::Sell, 6_000_500, 7));
-    floor.place(1, market(Side::Buy, 20));
+    let mut shared_market = shared_market(2);
+    shared_market.place(0, gtc(Side::Sell, 6_000_500, 7));
+    shared_market.place(1, market(Side::Buy, 20));
     assert_eq!(
-        floor.tape(),
+        shared_market.tape(),
         [(0, 6_000_500, 7, false), (1, 6_000_500, 13, false)]
     );
-    assert_eq!(floor.filled(0), [(0, 6_000_500, 7)]);
-    assert_eq!(floor.filled(1), [(1, 6_000_500, 20)]);
-    assert_eq!(floor.book(Side::Sell)[0], (6_000_500, 37));
+    assert_eq!(shared_market.filled(0), [(0, 6_000_500, 7)]);
+    assert_eq!(shared_market.filled(1), [(1, 6_000_500, 20)]);
+    assert_eq!(shared_market.book(Side::Sell)[0], (6_000_500, 37));
 }
 
 #[test]
 fn a_trade_of_the_source_is_printed_as_the_fills_that_it_causes() {
-    let mut floor = floor(3);
-    floor.place(0, gtc(Side::Buy, 6_000_100, 5));
-    floor.place(1, gtc(Side::Buy, 6_000_200, 5));
-    floor.trades(6_000_000, 12, true);
+    let mut shared_market = shared_market(3);
+    shared_market.place(0, gtc(Side::Buy, 6_000_100, 5));
+    shared_market.place(1, gtc(Side::Buy, 6_000_200, 5));
+    shared_market.trades(6_000_000, 12, true);
     // The better price fills first, and the total does not exceed the source's trade.
     assert_eq!(
-        floor.tape(),
+        shared_market.tape(),
         [
             (0, 6_000_200, 5, true),
             (1, 6_000_100, 5, true),
             (2, 6_000_000, 2, true)
         ]
     );
-    assert_eq!(floor.filled(1), [(0, 6_000_200, 5)]);
-    assert_eq!(floor.filled(0), [(1, 6_000_100, 5)]);
-    floor.place(2, gtc(Side::Buy, 6_000_100, 5));
-    floor.place(0, gtc(Side::Buy, 6_000_100, 5));
-    floor.trades(6_000_100, 4, true);
-    assert_eq!(floor.filled(0).len() + floor.filled(2).len(), 2);
-    assert_eq!(floor.tape()[3..], [(3, 6_000_100, 4, true)]);
-    assert_eq!(floor.book(Side::Buy)[0], (6_000_100, 6));
+    assert_eq!(shared_market.filled(1), [(0, 6_000_200, 5)]);
+    assert_eq!(shared_market.filled(0), [(1, 6_000_100, 5)]);
+    shared_market.place(2, gtc(Side::Buy, 6_000_100, 5));
+    shared_market.place(0, gtc(Side::Buy, 6_000_100, 5));
+    shared_market.trades(6_000_100, 4, true);
+    assert_eq!(
+        shared_market.filled(0).len() + shared_market.filled(2).len(),
+        2
+    );
+    assert_eq!(shared_market.tape()[3..], [(3, 6_000_100, 4, true)]);
+    assert_eq!(shared_market.book(Side::Buy)[0], (6_000_100, 6));
 }
 
 #[test]
 fn an_order_fills_when_the_sources_book_reaches_it() {
-    let mut floor = floor(2);
-    floor.place(0, gtc(Side::Buy, 6_000_400, 8));
-    floor.happens(&MarketEvent::Top {
+    let mut shared_market = shared_market(2);
+    shared_market.place(0, gtc(Side::Buy, 6_000_400, 8));
+    shared_market.happens(&MarketEvent::Top {
         update_id: 2,
         bid: BIDS[1],
         ask: level(6_000_300, 5),
     });
-    assert_eq!(floor.tape(), [(0, 6_000_400, 5, true)]);
-    assert_eq!(floor.filled(0), [(0, 6_000_400, 5)]);
-    assert_eq!(floor.book(Side::Buy)[0], (6_000_400, 3));
-    assert_eq!(floor.book(Side::Sell), SOURCE_ASKS);
+    assert_eq!(shared_market.tape(), [(0, 6_000_400, 5, true)]);
+    assert_eq!(shared_market.filled(0), [(0, 6_000_400, 5)]);
+    assert_eq!(shared_market.book(Side::Buy)[0], (6_000_400, 3));
+    assert_eq!(shared_market.book(Side::Sell), SOURCE_ASKS);
 }
 
 #[test]
 fn a_public_trade_of_an_account_triggers_the_stops_of_others() {
-    let mut floor = floor(3);
-    floor.trades(6_000_500, 1, false);
-    floor.place(0, stop(Side::Buy, 6_000_600, 3));
-    floor.place(1, market(Side::Buy, 60));
-    assert_eq!(floor.filled(0), [(3, 6_000_600, 3)]);
-    assert_eq!(floor.book(Side::Sell), [(6_000_600, 37)]);
+    let mut shared_market = shared_market(3);
+    shared_market.trades(6_000_500, 1, false);
+    shared_market.place(0, stop(Side::Buy, 6_000_600, 3));
+    shared_market.place(1, market(Side::Buy, 60));
+    assert_eq!(shared_market.filled(0), [(3, 6_000_600, 3)]);
+    assert_eq!(shared_market.book(Side::Sell), [(6_000_600, 37)]);
 }
 
 #[test]
 fn the_insurance_fund_prints_no_trade() {
-    let mut floor = floor(2);
-    floor.place(0, market(Side::Buy, 10));
-    let venue = &mut floor.state.accounts[0].venue;
+    let mut shared_market = shared_market(2);
+    shared_market.place(0, market(Side::Buy, 10));
+    let venue = &mut shared_market.state.accounts[0].venue;
     let position = windvane_model::PositionSide::Both;
-    venue.deleverage(floor.now, BTC, position, Qty(4)).unwrap();
-    floor.state.tell_users();
-    floor.place(0, market(Side::Buy, 1));
+    venue
+        .deleverage(shared_market.now, BTC, position, Qty(4))
+        .unwrap();
+    shared_market.state.publish_user_events();
+    shared_market.place(0, market(Side::Buy, 1));
     assert_eq!(
-        floor.tape(),
+        shared_market.tape(),
         [(0, 6_000_500, 10, false), (2, 6_000_500, 1, false)]
     );
-    assert_eq!(floor.filled(0)[1].0, 1);
-    let since: Vec<_> = floor.symbol().trades.since(Some(10_000_001), 9).collect();
+    assert_eq!(shared_market.filled(0)[1].0, 1);
+    let since: Vec<_> = shared_market
+        .symbol()
+        .trades
+        .since(Some(10_000_001), 9)
+        .collect();
     assert_eq!((since.len(), since[0].id), (1, 10_000_002));
 }
 
 #[test]
 fn orders_of_one_account_that_cross_trade_with_each_other() {
-    let mut floor = floor(2);
-    floor.place(0, gtc(Side::Buy, 6_000_300, 5));
-    floor.place(0, gtc(Side::Sell, 6_000_200, 7));
-    assert_eq!(floor.tape(), [(0, 6_000_300, 5, true)]);
-    assert_eq!(floor.filled(0), [(0, 6_000_300, 5), (0, 6_000_300, 5)]);
-    let makers = floor
+    let mut shared_market = shared_market(2);
+    shared_market.place(0, gtc(Side::Buy, 6_000_300, 5));
+    shared_market.place(0, gtc(Side::Sell, 6_000_200, 7));
+    assert_eq!(shared_market.tape(), [(0, 6_000_300, 5, true)]);
+    assert_eq!(
+        shared_market.filled(0),
+        [(0, 6_000_300, 5), (0, 6_000_300, 5)]
+    );
+    let makers = shared_market
         .fills(0)
         .map(|record| (record.side, record.fill.maker));
     let makers: Vec<_> = makers.collect();
     assert_eq!(makers, [(Side::Buy, true), (Side::Sell, false)]);
-    assert_eq!(floor.book(Side::Buy), SOURCE_BIDS);
-    assert_eq!(floor.book(Side::Sell)[0], (6_000_200, 2));
+    assert_eq!(shared_market.book(Side::Buy), SOURCE_BIDS);
+    assert_eq!(shared_market.book(Side::Sell)[0], (6_000_200, 2));
 }
 
 /// One step of a random test.
@@ -374,7 +386,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..60)
 }
 
-impl Floor {
+impl SharedMarket {
     fn step(&mut self, n: usize, step: &Step) {
         let update_id = 10 + n as i64;
         match step {
@@ -468,17 +480,17 @@ proptest! {
     /// orders exist, every fill is on the tape, and the same steps make the same market.
     #[test]
     fn the_market_stays_consistent(steps in steps()) {
-        let mut floor = floor(3);
+        let mut shared_market = shared_market(3);
         for (n, step) in steps.iter().enumerate() {
-            floor.step(n, step);
-            floor.check()?;
+            shared_market.step(n, step);
+            shared_market.check()?;
         }
-        floor.check_tape()?;
-        let mut again = self::floor(3);
+        shared_market.check_tape()?;
+        let mut again = self::shared_market(3);
         for (n, step) in steps.iter().enumerate() {
             again.step(n, step);
         }
-        prop_assert_eq!(floor.tape(), again.tape());
-        prop_assert_eq!(floor.symbol().book.update_id(), again.symbol().book.update_id());
+        prop_assert_eq!(shared_market.tape(), again.tape());
+        prop_assert_eq!(shared_market.symbol().book.update_id(), again.symbol().book.update_id());
     }
 }

@@ -164,12 +164,12 @@ fn take_nonce(
     let clock_ms = state.clock_ms(claim.now);
     let window_ms = state.settings.nonce_window_ms;
     let nonces = &mut state.account_mut(id).nonces;
-    let taken = if claim.route.name == "spot.noop" {
+    let outcome = if claim.route.name == "spot.noop" {
         nonces.cancel(nonce_us, clock_ms, window_ms)
     } else {
         nonces.take(nonce_us, clock_ms, window_ms)
     };
-    taken.map_err(|error| {
+    outcome.map_err(|error| {
         let msg = match error {
             crate::state::NonceError::Window => "Nonce is outside of the time window.",
             crate::state::NonceError::Duplicate => "Nonce was used before.",

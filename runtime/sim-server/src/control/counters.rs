@@ -72,7 +72,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn ask(&mut self, route: &'static str) {
+    pub(super) fn count(&mut self, route: &'static str) {
         *self.routes.entry(route).or_default() += 1;
     }
 

@@ -61,7 +61,7 @@ impl Fields {
         self.take(field, "text", |value| value.as_str().map(str::to_owned))
     }
 
-    pub(crate) fn truth(&mut self, field: &'static str) -> Result<Option<bool>, FieldError> {
+    pub(crate) fn boolean(&mut self, field: &'static str) -> Result<Option<bool>, FieldError> {
         self.take(field, "true or false", Value::as_bool)
     }
 
@@ -86,13 +86,13 @@ impl Fields {
     pub(crate) fn word<T: Copy>(
         &mut self,
         field: &'static str,
-        words: &[(&str, T)],
+        values: &[(&str, T)],
     ) -> Result<Option<T>, FieldError> {
-        let names: Vec<_> = words.iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = values.iter().map(|(name, _)| *name).collect();
         let rule = format!("one of {}", names.join(", "));
         self.take(field, &rule, |value| {
             let text = value.as_str()?;
-            let found = words.iter().find(|(name, _)| *name == text);
+            let found = values.iter().find(|(name, _)| *name == text);
             found.map(|(_, word)| *word)
         })
     }

@@ -4,7 +4,7 @@
 //! The server calls each of these hooks in exactly one place:
 //!
 //! - [`plan`] before each request of the other ports.
-//! - [`asked`] and [`answered`] to count requests and responses.
+//! - [`count_request`] and [`answered`] to count requests and responses.
 //! - [`noted`] for every user event of every account.
 //! - [`user_event`] for each event to send on the streams.
 //! - [`Gaps::lose`] for public frames.
@@ -16,8 +16,8 @@ mod counters;
 mod faults;
 mod fields;
 mod plan;
+mod state_report;
 mod switch;
-mod truth;
 
 use std::collections::BTreeMap;
 
@@ -109,8 +109,8 @@ fn claimed(state: &State, received: &Received<'_>) -> Option<AccountId> {
 }
 
 /// Counts a request of a route.
-pub(crate) fn asked(state: &mut State, route: &'static str) {
-    state.counters.ask(route);
+pub(crate) fn count_request(state: &mut State, route: &'static str) {
+    state.counters.count(route);
 }
 
 /// Counts a response of the venue, before any fault changes it.
@@ -126,7 +126,7 @@ pub(crate) fn noted(state: &mut State, account: AccountId, event: &StreamEvent) 
 /// Passes a user event to the streams: now, later, twice or never.
 pub(crate) fn user_event(state: &mut State, frame: &UserFrame) {
     if state.faults.is_quiet() && frame.delay_ms == 0 {
-        return state.hub.tell_user(frame);
+        return state.hub.send_user(frame);
     }
     let owner = state.accounts.iter().position(|account| {
         let key = account.listen_keys.valid(frame.surface);
@@ -134,7 +134,7 @@ pub(crate) fn user_event(state: &mut State, frame: &UserFrame) {
     });
     let owner = owner.map(|place| place as u16);
     for frame in state.faults.carry(frame, owner, state.now) {
-        state.hub.tell_user(&frame);
+        state.hub.send_user(&frame);
     }
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn advance(state: &mut State, now: Time) {
         return;
     }
     for frame in state.faults.due(now) {
-        state.hub.tell_user(&frame);
+        state.hub.send_user(&frame);
     }
 }
 
@@ -154,10 +154,10 @@ pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> S
     state.advance(now);
     let path = received.path.trim_end_matches('/');
     if (received.method, path) == ("GET", "/state") {
-        return Sent::new(truth::truth(state, received.query).map(Body));
+        return Sent::new(state_report::state_report(state, received.query).map(Body));
     }
     let done = match (received.method, path) {
-        ("GET", "/faults") => Ok(truth::faults(state)),
+        ("GET", "/faults") => Ok(state_report::faults(state)),
         ("POST", "/faults") => set(state, received.body, now),
         ("DELETE", "/faults") => {
             state.faults.clear_all(now);

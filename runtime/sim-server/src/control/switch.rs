@@ -230,7 +230,7 @@ fn fault(fields: &mut Fields) -> Result<Fault, FieldError> {
     Ok(match name.as_str() {
         "unknown" => Fault::Unknown {
             how: required("how", fields.word("how", DOUBTS))?,
-            accepted: required("accepted", fields.truth("accepted"))?,
+            accepted: required("accepted", fields.boolean("accepted"))?,
         },
         "delay" => Fault::Delay {
             before_ms: fields.whole("before_ms")?.unwrap_or(0),
@@ -251,12 +251,12 @@ fn fault(fields: &mut Fields) -> Result<Fault, FieldError> {
         "html" => Fault::Body {
             spoil: Spoil::Html,
             status: status(fields, 502)?,
-            accepted: fields.truth("accepted")?.unwrap_or(false),
+            accepted: fields.boolean("accepted")?.unwrap_or(false),
         },
         "empty" => Fault::Body {
             spoil: Spoil::Empty,
             status: status(fields, 200)?,
-            accepted: fields.truth("accepted")?.unwrap_or(true),
+            accepted: fields.boolean("accepted")?.unwrap_or(true),
         },
         "truncate" => Fault::Body {
             spoil: Spoil::Truncated,
@@ -280,7 +280,7 @@ fn fault(fields: &mut Fields) -> Result<Fault, FieldError> {
             within_ms: fields.whole("within_ms")?.unwrap_or(1_000),
         },
         "stall" => Fault::Stall {
-            shuffle: fields.truth("shuffle")?.unwrap_or(false),
+            shuffle: fields.boolean("shuffle")?.unwrap_or(false),
         },
         "gap" => Fault::Gap,
         _ => {

@@ -159,7 +159,7 @@ fn value(param: &Param, text: &str) -> Result<(), Refusal> {
         Kind::Long | Kind::Int => drop(integer(param.name, text)?),
         Kind::Decimal => drop(decimal(param.name, text)?),
         Kind::Boolean => drop(flag(param.name, text)?),
-        Kind::Enum(words) if !words.contains(&text) => return Err(bad_word(param.name)),
+        Kind::Enum(values) if !values.contains(&text) => return Err(bad_word(param.name)),
         Kind::Enum(_) | Kind::String | Kind::List | Kind::Address => {}
     }
     if param.name == "symbol"

@@ -103,7 +103,7 @@ fn route_and_handle(
     headers: &mut Headers,
 ) -> Answer {
     if let Err(refusal) = state.limits.check_ban(received.ip, now) {
-        limits::tell_used(state, received.port.surface(), received.ip, now, headers);
+        limits::add_used_weight(state, received.port.surface(), received.ip, now, headers);
         return Err(refusal);
     }
     let found = state.router.find(received);
@@ -117,7 +117,7 @@ fn route_and_handle(
     limits::charge(state, surface, weight, received, now, headers)?;
     let (found, params) = (found?, params?);
     let (route, listing) = (found.route, found.listing);
-    control::asked(state, route.name);
+    control::count_request(state, route.name);
     limits::count_route(state, route, received.ip, now)?;
     let account = auth::authenticate(state, &found, received, &params, now)?;
     // The info endpoint checks its own parameters, because they are positional and in the body.
@@ -137,7 +137,7 @@ fn route_and_handle(
     chosen::check_served(state, route.name)?;
     let answer = handle(state, &call);
     if account.is_some() {
-        state.tell_users();
+        state.publish_user_events();
     }
     let counted = state.choices.of::<RefusedCount>() == RefusedCount::Sent;
     if answer.is_ok() || counted {

@@ -133,7 +133,7 @@ fn refused(shared: &Shared, port: Port, ip: IpAddr, refusal: Refusal) -> Sent {
     let mut sent = Sent::new(Err(refusal));
     if port != Port::Control {
         shared.at_present(|state, now| {
-            limits::tell_used(state, port.surface(), ip, now, &mut sent.headers);
+            limits::add_used_weight(state, port.surface(), ip, now, &mut sent.headers);
         });
     }
     sent

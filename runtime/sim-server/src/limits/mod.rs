@@ -350,7 +350,7 @@ pub(crate) fn use_by_others(
 }
 
 /// Reports the used weight of an address in a header, and adds nothing.
-pub(crate) fn tell_used(
+pub(crate) fn add_used_weight(
     state: &mut State,
     surface: Surface,
     ip: IpAddr,

@@ -83,8 +83,8 @@ fn spot(instrument: &Instrument, base: &str, quote: &str) -> String {
         .plain("quantityPrecision", qty_precision(instrument))
         .plain("baseAssetPrecision", ASSET_PRECISION)
         .plain("quotePrecision", ASSET_PRECISION)
-        .list("orderTypes", words(&instrument.order_types))
-        .list("timeInForce", words(&instrument.times_in_force))
+        .list("orderTypes", quoted_values(&instrument.order_types))
+        .list("timeInForce", quoted_values(&instrument.times_in_force))
         .plain("ocoAllowed", false)
         .plain("filters", filters(instrument))
         .end()
@@ -115,8 +115,8 @@ fn futures(instrument: &Instrument, base: &str, quote: &str) -> String {
         .text("liquidationFee", or_zero(instrument.liquidation_fee))
         .text("marketTakeBound", or_zero(instrument.market_take_bound))
         .plain("filters", filters(instrument))
-        .list("OrderType", words(&instrument.order_types))
-        .list("timeInForce", words(&instrument.times_in_force))
+        .list("OrderType", quoted_values(&instrument.order_types))
+        .list("timeInForce", quoted_values(&instrument.times_in_force))
         .end()
 }
 
@@ -128,7 +128,7 @@ fn qty_precision(instrument: &Instrument) -> u8 {
     instrument.qty_precision.unwrap_or(instrument.qty_scale)
 }
 
-fn words<T: std::fmt::Display>(values: &[T]) -> impl Iterator<Item = Quoted<&T>> {
+fn quoted_values<T: std::fmt::Display>(values: &[T]) -> impl Iterator<Item = Quoted<&T>> {
     values.iter().map(Quoted)
 }
 

@@ -6,7 +6,7 @@ use windvane_model::{InstrumentId, Surface, VenueOrderId};
 use windvane_sim::OrderView;
 
 use super::record::{self, Place};
-use super::{ask, instrument, refused, settled, surface, terms, unanswered};
+use super::{instrument, perform, refused, settled, surface, terms, unanswered};
 use crate::choices::CancelUnknown;
 use crate::http::{Answer, Body, Call, Params, Refusal, invalid, missing};
 use crate::state::{AccountId, State};
@@ -95,7 +95,7 @@ pub(super) fn cancel_all_orders(state: &mut State, call: &Call<'_>) -> Answer {
         }
     } else {
         let request = Request::CancelAll { instrument };
-        match ask(state, call, id, &request).into_iter().next() {
+        match perform(state, call, id, &request).into_iter().next() {
             Some(Reply::CanceledAll { outcome, .. }) => settled(outcome)?,
             _ => return Err(unanswered()),
         }
@@ -117,7 +117,7 @@ pub(super) fn countdown(state: &mut State, call: &Call<'_>) -> Answer {
         instrument,
         countdown_ms,
     };
-    let armed = match ask(state, call, id, &request).into_iter().next() {
+    let armed = match perform(state, call, id, &request).into_iter().next() {
         Some(Reply::Countdown { outcome, .. }) => settled(outcome)?,
         _ => return Err(unanswered()),
     };

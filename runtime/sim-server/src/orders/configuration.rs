@@ -3,7 +3,7 @@
 use serde_json::json;
 use windvane_model::protocol::{Reply, Request};
 
-use super::{ask, refused, settled, unanswered};
+use super::{perform, refused, settled, unanswered};
 use crate::http::{Answer, Body, Call, missing};
 use crate::state::State;
 
@@ -18,7 +18,7 @@ pub(super) fn change_position_mode(state: &mut State, call: &Call<'_>) -> Answer
     let hedge = call.params.flag("dualSidePosition")?;
     let hedge = hedge.ok_or_else(|| missing("dualSidePosition"))?;
     let request = Request::SetPositionMode { hedge };
-    match ask(state, call, id, &request).into_iter().next() {
+    match perform(state, call, id, &request).into_iter().next() {
         Some(Reply::PositionMode { outcome }) => settled(outcome)?,
         _ => return Err(unanswered()),
     }

@@ -89,12 +89,12 @@ fn maybe_instrument(state: &State, call: &Call<'_>) -> Result<Option<InstrumentI
 }
 
 /// Sends a request to an account's venue and returns its replies, in order.
-fn ask(state: &mut State, call: &Call<'_>, id: AccountId, request: &Request) -> Vec<Reply> {
-    ask_with_surcharge(state, call, id, request, 0)
+fn perform(state: &mut State, call: &Call<'_>, id: AccountId, request: &Request) -> Vec<Reply> {
+    perform_with_surcharge(state, call, id, request, 0)
 }
 
 /// The same for orders whose fills cost more than the venue's fee.
-fn ask_with_surcharge(
+fn perform_with_surcharge(
     state: &mut State,
     call: &Call<'_>,
     id: AccountId,

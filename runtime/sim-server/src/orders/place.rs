@@ -11,7 +11,7 @@ use windvane_sim::OrderView;
 use super::record::{self, Place};
 use super::reject;
 use super::terms::Reading;
-use super::{ask_with_surcharge, instrument, settled, surface, unanswered};
+use super::{instrument, perform_with_surcharge, settled, surface, unanswered};
 use crate::choices::{AckAnswer, BatchOrder, DuplicateCode, ForeignIds, RejectForm};
 use crate::http::{Answer, Body, Call, Params, Refusal, check_entry, invalid, missing};
 use crate::state::{AccountId, State};
@@ -32,7 +32,7 @@ pub(super) fn new_order(state: &mut State, call: &Call<'_>) -> Answer {
     let order = match placed {
         Ok(order) => order,
         Err(refusal) => {
-            reject::tell(state, id, &new, &refusal);
+            reject::publish_rejection(state, id, &new, &refusal);
             let as_status = state.choices.of::<RejectForm>() == RejectForm::Status;
             if as_status && surface(call) == Surface::Futures && reject::by_engine(&refusal) {
                 let order = reject::event(state, id, &new).order;
@@ -161,7 +161,7 @@ fn place(
     builder: Option<Attribution>,
 ) -> Result<OrderView, Refusal> {
     let surcharge = builder.map_or(0, |builder| builder.rate);
-    let replies = ask_with_surcharge(state, call, id, request, surcharge);
+    let replies = perform_with_surcharge(state, call, id, request, surcharge);
     let Some(Reply::Placed { outcome, .. }) = replies.into_iter().next() else {
         return Err(unanswered());
     };

@@ -6,7 +6,7 @@ use windvane_model::{Amount, PositionSide};
 use windvane_sim::PositionView;
 
 use super::account::listed;
-use super::{ask, instrument, maybe_instrument, refused, settled, unanswered};
+use super::{instrument, maybe_instrument, perform, refused, settled, unanswered};
 use crate::choices::figures::entry_price;
 use crate::choices::{PositionLag, RiskPositions};
 use crate::figures::{amount, fine_price, qty};
@@ -84,10 +84,10 @@ fn views(state: &State, call: &Call<'_>) -> Result<Vec<PositionView>, Refusal> {
 /// GET adlQuantile: one object per symbol with a position, or the requested symbol.
 pub(super) fn adl_quantile(state: &mut State, call: &Call<'_>) -> Answer {
     let mut list: Vec<Value> = Vec::new();
-    let asked = call.params.get("symbol").is_some();
+    let has_symbol = call.params.get("symbol").is_some();
     let mut quantiles: Vec<(windvane_model::InstrumentId, Map<String, Value>)> = Vec::new();
     for view in views(state, call)? {
-        if view.qty.0 == 0 && !asked {
+        if view.qty.0 == 0 && !has_symbol {
             continue;
         }
         let known = quantiles.iter().position(|(of, _)| *of == view.instrument);
@@ -183,7 +183,7 @@ pub(super) fn change_leverage(state: &mut State, call: &Call<'_>) -> Answer {
         instrument,
         leverage: leverage(call)?,
     };
-    let leverage = match ask(state, call, id, &request).into_iter().next() {
+    let leverage = match perform(state, call, id, &request).into_iter().next() {
         Some(Reply::Leverage { outcome, .. }) => settled(outcome)?,
         _ => return Err(unanswered()),
     };

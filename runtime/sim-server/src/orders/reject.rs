@@ -26,10 +26,15 @@ pub(super) fn by_engine(refusal: &Refusal) -> bool {
 }
 
 /// Sends the event of a spot order that the matching engine rejected.
-pub(super) fn tell(state: &mut State, id: AccountId, new: &NewOrder, refusal: &Refusal) {
+pub(super) fn publish_rejection(
+    state: &mut State,
+    id: AccountId,
+    new: &NewOrder,
+    refusal: &Refusal,
+) {
     if by_engine(refusal) && state.rules(new.terms.instrument).surface == Surface::Spot {
         let event = event(state, id, new);
-        user_events::tell(state, id, StreamEvent::Order(Box::new(event)));
+        user_events::publish(state, id, StreamEvent::Order(Box::new(event)));
     }
 }
 

@@ -40,8 +40,8 @@ impl Reading<'_> {
         match self.rules.surface {
             Surface::Spot => {
                 terms.quote_qty = self.quote_qty()?;
-                let words = ["ACK", "RESULT", "FULL"];
-                check_response_type(params, &words)?;
+                let values = ["ACK", "RESULT", "FULL"];
+                check_response_type(params, &values)?;
             }
             Surface::Futures => {
                 self.futures(&mut terms)?;
@@ -170,9 +170,9 @@ fn word<T>(
     read(text).map(Some).ok_or_else(|| Refusal::new(code, msg))
 }
 
-fn check_response_type(params: &Params, words: &[&str]) -> Result<(), Refusal> {
+fn check_response_type(params: &Params, values: &[&str]) -> Result<(), Refusal> {
     match params.get("newOrderRespType") {
-        Some(text) if !words.contains(&text) => {
+        Some(text) if !values.contains(&text) => {
             Err(Refusal::new(-1136, "Invalid newOrderRespType."))
         }
         _ => Ok(()),

@@ -89,7 +89,7 @@ pub(crate) struct Account {
     /// The account's last seconds, if a route lags behind the stream.
     pub(crate) past: Option<Past>,
     /// User events that the market has processed and that are not sent yet.
-    pub(crate) untold: VecDeque<StreamEvent>,
+    pub(crate) unpublished: VecDeque<StreamEvent>,
 }
 
 impl Account {
@@ -124,7 +124,7 @@ impl Account {
             history: History::default(),
             venue: venue.with_stream(),
             past: None,
-            untold: VecDeque::new(),
+            unpublished: VecDeque::new(),
         })
     }
 }
@@ -217,7 +217,7 @@ mod tests {
     use crate::state::State;
 
     #[test]
-    fn a_filled_order_and_its_id_outlive_thousands_of_unfilled_orders() {
+    fn filled_orders_are_kept_longer_than_unfilled_ones() {
         let now = Time::from_millis(1_800_000_000_000);
         let (mut state, _) = State::new(Settings::default(), now).unwrap();
         let spot = state.instrument(Surface::Spot, "BTCUSDT").unwrap();

@@ -1,7 +1,7 @@
 //! The whole state of the venue, without IO and without a clock: every call passes the time.
 //!
 //! A call first advances the time with [`State::advance`], so that everything due happens before
-//! anything new. After any action that may affect an account, [`State::tell_users`] applies the
+//! anything new. After any action that may affect an account, [`State::publish_user_events`] applies the
 //! account's actions to the market and the other accounts, and sends the events of all accounts to
 //! the streams.
 
@@ -123,7 +123,7 @@ impl State {
                 account.venue.timeout(now);
             }
         }
-        self.tell_users();
+        self.publish_user_events();
         for place in 0..self.accounts.len() {
             self.expire_listen_keys(AccountId(place as u16));
         }
@@ -132,21 +132,21 @@ impl State {
 
     /// Applies the events of the accounts' venues to the market, to the histories and to the
     /// streams.
-    pub(crate) fn tell_users(&mut self) {
+    pub(crate) fn publish_user_events(&mut self) {
         loop {
             crate::audience::settle(self, self.now);
             let quiet = self
                 .accounts
                 .iter()
-                .all(|account| account.untold.is_empty());
+                .all(|account| account.unpublished.is_empty());
             if quiet {
                 return;
             }
             for place in 0..self.accounts.len() {
                 let id = AccountId(place as u16);
                 // An event may cause more events, for example the payment of a builder.
-                while !self.account(id).untold.is_empty() {
-                    let events = Vec::from(std::mem::take(&mut self.account_mut(id).untold));
+                while !self.account(id).unpublished.is_empty() {
+                    let events = Vec::from(std::mem::take(&mut self.account_mut(id).unpublished));
                     for event in &events {
                         user_events::note(self, id, event);
                     }
@@ -168,7 +168,7 @@ impl State {
         for surface in [Surface::Spot, Surface::Futures] {
             let expired = self.account_mut(id).listen_keys.expire(surface, now_ms);
             if let Some(key) = expired {
-                user_events::tell_expired(self, surface, key.key);
+                user_events::send_key_expired(self, surface, key.key);
             }
         }
     }

@@ -50,9 +50,9 @@ pub(super) fn trade(now: Time, symbol: &Symbol, trade: &Trade) -> String {
 pub(super) fn trade_pro(now: Time, symbol: &Symbol, trade: &Trade) -> String {
     let mut random =
         windvane_sim_market::Random::new(trade.id as u64 ^ (u64::from(symbol.id.0) << 48));
-    let mut hex = |words: usize| {
+    let mut hex = |values: usize| {
         let mut text = "0x".to_owned();
-        for _ in 0..words {
+        for _ in 0..values {
             // Writing to a String cannot fail.
             let _ = write!(text, "{:016x}", random.bits());
         }

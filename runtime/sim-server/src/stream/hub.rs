@@ -85,7 +85,7 @@ pub(crate) struct Connection {
 struct Channel {
     surface: Surface,
     name: String,
-    hearers: BTreeSet<ConnectionId>,
+    subscribers: BTreeSet<ConnectionId>,
 }
 
 /// All connections.
@@ -156,8 +156,8 @@ impl Hub {
 
     fn forget(&mut self, topic: Topic, id: ConnectionId) {
         if let Some(channel) = self.channels.get_mut(&topic) {
-            channel.hearers.remove(&id);
-            if channel.hearers.is_empty() {
+            channel.subscribers.remove(&id);
+            if channel.subscribers.is_empty() {
                 self.channels.remove(&topic);
             }
         }
@@ -173,9 +173,9 @@ impl Hub {
         let channel = self.channels.entry(topic).or_insert_with(|| Channel {
             surface,
             name: topic.name(board),
-            hearers: BTreeSet::new(),
+            subscribers: BTreeSet::new(),
         });
-        channel.hearers.insert(id);
+        channel.subscribers.insert(id);
     }
 
     pub(super) fn unsubscribe(&mut self, id: ConnectionId, topic: Topic) {
@@ -192,7 +192,7 @@ impl Hub {
         }
         let recent = self.recent.as_ref().and_then(|all| all.get(listen_key));
         for text in recent.cloned().unwrap_or_default() {
-            self.tell_one(id, listen_key, &text);
+            self.send_one(id, listen_key, &text);
         }
     }
 
@@ -212,7 +212,7 @@ impl Hub {
     }
 
     /// Sends a user event to every connection of its listen key.
-    pub(crate) fn tell_user(&mut self, frame: &UserFrame) {
+    pub(crate) fn send_user(&mut self, frame: &UserFrame) {
         if let Some(recent) = &mut self.recent {
             let recent = recent.entry(frame.listen_key.clone()).or_default();
             recent.push_back(frame.text.clone());
@@ -221,11 +221,11 @@ impl Hub {
             }
         }
         for id in self.listeners(frame.surface, &frame.listen_key) {
-            self.tell_one(id, &frame.listen_key, &frame.text);
+            self.send_one(id, &frame.listen_key, &frame.text);
         }
     }
 
-    fn tell_one(&mut self, id: ConnectionId, listen_key: &str, text: &Utf8Bytes) {
+    fn send_one(&mut self, id: ConnectionId, listen_key: &str, text: &Utf8Bytes) {
         let wrapped = self.connections.get(&id).is_some_and(|c| c.wrapped);
         let text = if wrapped {
             wrap(listen_key, text)
@@ -244,12 +244,13 @@ impl Hub {
 
     fn listeners(&self, surface: Surface, listen_key: &str) -> Vec<ConnectionId> {
         let all = self.connections.iter();
-        let hear = all.filter(|(_, c)| c.surface == surface && c.listen_keys.contains(listen_key));
-        hear.map(|(id, _)| *id).collect()
+        let listeners =
+            all.filter(|(_, c)| c.surface == surface && c.listen_keys.contains(listen_key));
+        listeners.map(|(id, _)| *id).collect()
     }
 
     /// Whether a topic has subscribers.
-    pub(super) fn is_heard(&self, topic: Topic) -> bool {
+    pub(super) fn has_subscribers(&self, topic: Topic) -> bool {
         self.channels.contains_key(&topic)
     }
 
@@ -268,7 +269,7 @@ impl Hub {
         let mut wrapped: Option<Utf8Bytes> = None;
         let bare = Utf8Bytes::from(payload);
         let mut slow = Vec::new();
-        for id in &channel.hearers {
+        for id in &channel.subscribers {
             let Some(connection) = self.connections.get(id).filter(|c| !c.frozen) else {
                 continue;
             };
@@ -346,7 +347,7 @@ mod tests {
         assert!(texts(&mut deaf).is_empty());
         hub.unsubscribe(bare.id, trade);
         hub.end(wrapped.id, End::Cut);
-        assert!(!hub.is_heard(trade));
+        assert!(!hub.has_subscribers(trade));
         hub.publish(trade, || panic!("the topic has no subscribers"));
     }
 
@@ -379,7 +380,7 @@ mod tests {
         hub.listen(wrapped.id, "key");
         hub.listen(other_surface.id, "key");
         hub.listen(other_key.id, "another");
-        hub.tell_user(&UserFrame {
+        hub.send_user(&UserFrame {
             surface: Surface::Spot,
             listen_key: "key".to_owned(),
             text: "{}".into(),

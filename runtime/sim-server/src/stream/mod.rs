@@ -106,7 +106,7 @@ pub(crate) fn sit(
 }
 
 /// Handles a client's message on a connection.
-pub(crate) fn hear(state: &mut State, id: ConnectionId, text: &str) {
+pub(crate) fn handle_message(state: &mut State, id: ConnectionId, text: &str) {
     let connection = state.hub.connections().find(|(known, _)| *known == id);
     let Some(surface) = connection.map(|(_, connection)| connection.surface) else {
         return;

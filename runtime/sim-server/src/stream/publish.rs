@@ -93,7 +93,7 @@ impl Hub {
 
     fn tickers(&mut self, now: Time, symbol: &Symbol) {
         let topics = [Kind::MiniTicker, Kind::Ticker].map(|kind| Topic::Of(symbol.id, kind));
-        if !topics.iter().any(|topic| self.is_heard(*topic)) {
+        if !topics.iter().any(|topic| self.has_subscribers(*topic)) {
             return;
         }
         let ticker = Ticker::of(symbol, now.millis());

@@ -19,7 +19,7 @@ const APART_MS: i64 = 7;
 const SHUFFLE_MS: i64 = 200;
 
 /// Records an event, and sends it if the account has a valid listen key.
-pub(crate) fn tell(state: &mut State, id: AccountId, event: StreamEvent) {
+pub(crate) fn publish(state: &mut State, id: AccountId, event: StreamEvent) {
     note(state, id, &event);
     for arranged in choices::arrange(&state.choices, vec![event]) {
         send_event(state, id, &arranged);
@@ -112,7 +112,7 @@ fn record(state: &State, id: AccountId, arranged: &Arranged, now_ms: i64) -> Val
 /// Reports the end of a listen key. Futures connections receive an event, and spot connections are
 /// closed (docs/interface/user-stream.md#listen-keys,
 /// docs/interface/user-stream.md#listenkeyexpired).
-pub(crate) fn tell_expired(state: &mut State, surface: Surface, listen_key: String) {
+pub(crate) fn send_key_expired(state: &mut State, surface: Surface, listen_key: String) {
     match surface {
         Surface::Spot => state.hub.close_user(surface, &listen_key),
         Surface::Futures => {

@@ -7,7 +7,7 @@ use windvane_model::{
     ClientOrderId, Instrument, InstrumentId, Level, MarketEvent, NewOrder, OrderTerms, OrderType,
     PositionSide, Price, Qty, Request, Side, Time, TimeInForce, UserEvent,
 };
-use windvane_protocol::speak::{FuturesAccount, Names, Speaker};
+use windvane_protocol::adapter::{Adapter, FuturesAccount, Names};
 use windvane_protocol::user_stream::decode;
 use windvane_sim::{Venue, VenueMessage};
 
@@ -108,7 +108,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Pair {
     state: State,
     twin: Venue,
-    speaker: Speaker,
+    adapter: Adapter,
     now: Time,
     placed: usize,
 }
@@ -127,7 +127,7 @@ impl Pair {
         for symbol in state.board.symbols() {
             symbol.show(|event| twin.market(START, symbol.id, event));
         }
-        let speaker = Speaker {
+        let adapter = Adapter {
             names: Names::new(&instruments, state.assets.names()),
             futures_account: FuturesAccount::Routes,
             documented: false,
@@ -135,7 +135,7 @@ impl Pair {
         Self {
             state,
             twin,
-            speaker,
+            adapter,
             now: START,
             placed: 0,
         }
@@ -298,7 +298,7 @@ impl Pair {
     }
 
     /// The events of both accounts since the last call: decoded, and from the twin.
-    fn said(&mut self) -> (Vec<UserEvent>, Vec<UserEvent>) {
+    fn events(&mut self) -> (Vec<UserEvent>, Vec<UserEvent>) {
         let mut read = Vec::new();
         let now_ms = self.now.millis();
         while let Some(event) = self.state.account_mut(ACCOUNT).venue.poll_stream() {
@@ -309,17 +309,17 @@ impl Pair {
             };
             let text = record(&self.state, ACCOUNT, &sent, now_ms).to_string();
             let event = decode(surface, &text).unwrap();
-            let said = self.speaker.user_event(&event).unwrap();
-            assert!(said.notes.is_empty(), "{text}: {:?}", said.notes);
-            read.extend(said.said);
+            let events = self.adapter.user_event(&event).unwrap();
+            assert!(events.notes.is_empty(), "{text}: {:?}", events.notes);
+            read.extend(events.items);
         }
         while self.state.account_mut(ACCOUNT).venue.poll().is_some() {}
-        let told = std::iter::from_fn(|| self.twin.poll());
-        let told = told.filter_map(|message| match message {
+        let expected = std::iter::from_fn(|| self.twin.poll());
+        let expected = expected.filter_map(|message| match message {
             VenueMessage::User(event) => Some(event),
             VenueMessage::Reply(_) => None,
         });
-        (read, told.collect())
+        (read, expected.collect())
     }
 }
 
@@ -329,27 +329,27 @@ fn named(n: usize) -> ClientOrderId {
 
 /// Compares two account updates. Entry prices have eight decimals on the wire, so the cost of a
 /// position is only known to half of the last decimal, times the quantity.
-fn agree(read: &AccountUpdate, told: &AccountUpdate, qty_one: i64) -> bool {
-    let near = |(read, told): (&PositionUpdate, &PositionUpdate)| {
-        let wide = i128::from(told.qty.0.abs() / qty_one) + 2;
+fn agree(read: &AccountUpdate, expected: &AccountUpdate, qty_one: i64) -> bool {
+    let near = |(read, expected): (&PositionUpdate, &PositionUpdate)| {
+        let wide = i128::from(expected.qty.0.abs() / qty_one) + 2;
         let rest = |position: &PositionUpdate| PositionUpdate {
             cost: Amount::ZERO,
             ..*position
         };
-        (read.cost - told.cost).0.abs() <= wide && rest(read) == rest(told)
+        (read.cost - expected.cost).0.abs() <= wide && rest(read) == rest(expected)
     };
     let rest = |update: &AccountUpdate| AccountUpdate {
         positions: Vec::new(),
         ..update.clone()
     };
-    read.positions.len() == told.positions.len()
-        && read.positions.iter().zip(&told.positions).all(near)
-        && rest(read) == rest(told)
+    read.positions.len() == expected.positions.len()
+        && read.positions.iter().zip(&expected.positions).all(near)
+        && rest(read) == rest(expected)
 }
 
 /// Drops repeated modes: the venue's frame has both modes, while the matching engine reports only
 /// the changed one.
-fn without_doubled_modes(read: Vec<UserEvent>, told: &[UserEvent]) -> Vec<UserEvent> {
+fn without_doubled_modes(read: Vec<UserEvent>, expected: &[UserEvent]) -> Vec<UserEvent> {
     let is_mode = |event: &UserEvent| {
         matches!(
             event,
@@ -358,34 +358,38 @@ fn without_doubled_modes(read: Vec<UserEvent>, told: &[UserEvent]) -> Vec<UserEv
     };
     let events = read.into_iter();
     events
-        .filter(|event| !is_mode(event) || told.contains(event))
+        .filter(|event| !is_mode(event) || expected.contains(event))
         .collect()
 }
 
 /// Checks that both accounts sent the same events.
 fn compare(pair: &mut Pair, step: &Step) -> Vec<UserEvent> {
     let qty_one = windvane_model::decimal::pow10(pair.rules(false).qty_scale);
-    let (read, told) = pair.said();
-    let read = without_doubled_modes(read, &told);
-    assert_eq!(read.len(), told.len(), "{step:?}: {read:?} {told:?}");
-    for (read, told) in read.iter().zip(&told) {
-        match (read, told) {
-            (UserEvent::Account(read), UserEvent::Account(told)) => {
+    let (read, expected) = pair.events();
+    let read = without_doubled_modes(read, &expected);
+    assert_eq!(
+        read.len(),
+        expected.len(),
+        "{step:?}: {read:?} {expected:?}"
+    );
+    for (read, expected) in read.iter().zip(&expected) {
+        match (read, expected) {
+            (UserEvent::Account(read), UserEvent::Account(expected)) => {
                 // The event's own time comes from the server's clock.
-                let mut told = told.clone();
-                told.event_time = read.event_time;
-                assert!(agree(read, &told, qty_one), "{read:?} {told:?}");
+                let mut expected = expected.clone();
+                expected.event_time = read.event_time;
+                assert!(agree(read, &expected, qty_one), "{read:?} {expected:?}");
             }
-            (UserEvent::Order(read), UserEvent::Order(told)) => {
+            (UserEvent::Order(read), UserEvent::Order(expected)) => {
                 // The event's own time comes from the server's clock.
-                let mut told = *told;
-                told.event_time = read.event_time;
-                assert_eq!(*read, told);
+                let mut expected = *expected;
+                expected.event_time = read.event_time;
+                assert_eq!(*read, expected);
             }
-            _ => assert_eq!(read, told),
+            _ => assert_eq!(read, expected),
         }
     }
-    told
+    expected
 }
 
 #[test]

@@ -49,8 +49,8 @@ pub(super) fn create(state: &mut State, call: &Call<'_>) -> Answer {
     let id = values::account_of(state, user).ok_or_else(no_account)?;
     let label = call.params.required("desc")?;
     let keys = &state.account(id).api_keys;
-    let taken = keys.iter().any(|key| key.label == label);
-    if taken || label.chars().count() > LABEL_MAX || keys.len() >= KEYS_MAX {
+    let outcome = keys.iter().any(|key| key.label == label);
+    if outcome || label.chars().count() > LABEL_MAX || keys.len() >= KEYS_MAX {
         return Err(invalid("desc"));
     }
     let ips = agents::ips("apikeyIP", call.params.get("apikeyIP").unwrap_or_default())?;

@@ -123,7 +123,7 @@ pub(super) fn list(state: &mut State, call: &Call<'_>) -> Answer {
 }
 
 /// An approval, for the exact state of the control port.
-pub(super) fn truth(builder: &Builder) -> Value {
+pub(super) fn report(builder: &Builder) -> Value {
     json!({
         "builder": builder.address.to_string(),
         "fee_rate_max": builder.fee_rate_max.to_string(),

@@ -90,7 +90,7 @@ impl Wallets {
 }
 
 /// The wallet data of an account, for the exact state of the control port.
-pub(crate) fn truth(state: &State, id: AccountId) -> Value {
+pub(crate) fn report(state: &State, id: AccountId) -> Value {
     let empty = Own::default();
     let own = state.wallets.own.get(&id).unwrap_or(&empty);
     let now_ms = state.clock_ms(state.now);
@@ -100,7 +100,7 @@ pub(crate) fn truth(state: &State, id: AccountId) -> Value {
         .collect();
     json!({
         "private": own.is_private,
-        "builders": own.builders.iter().map(builders::truth).collect::<Vec<_>>(),
+        "builders": own.builders.iter().map(builders::report).collect::<Vec<_>>(),
         "movements": movements,
         "client_tran_ids": own.transfer_ids.all().collect::<Vec<_>>(),
     })

@@ -126,11 +126,11 @@ fn hand_over(state: &mut State, call: &Call<'_>, id_min: usize) -> Result<i64, R
     }
     let receiver = receiver(state, call, id)?;
     let cause = Cause::AssetTransfer;
-    let taken = state
+    let outcome = state
         .account_mut(id)
         .venue
         .debit(call.now, Surface::Spot, asset, amount, cause);
-    taken.map_err(values::refused)?;
+    outcome.map_err(values::refused)?;
     let venue = &mut state.account_mut(receiver).venue;
     let given = venue.credit(call.now, Surface::Spot, asset, amount, cause);
     given.map_err(values::refused)?;

@@ -295,8 +295,8 @@ fn finish(state: &mut State, call: &Call<'_>, withdrawal: &Withdrawal<'_>) -> An
     } = *withdrawal;
     let usd = value_usd(state, withdrawal);
     let venue = &mut state.account_mut(account).venue;
-    let taken = venue.debit(call.now, surface, asset, amount, Cause::Withdraw);
-    taken.map_err(values::refused)?;
+    let outcome = venue.debit(call.now, surface, asset, amount, Cause::Withdraw);
+    outcome.map_err(values::refused)?;
     withdrawal_limits::spend(state, account, usd, call.now_ms);
     let number = state.wallets.next_id();
     let own = state.wallets.own(account);

@@ -76,8 +76,8 @@ async fn every_response_has_the_used_weight_of_its_address() {
             query: query.to_owned(),
             ..Sent::default()
         };
-        let answered = venue.send(sent).await;
-        answered.headers["x-mbx-used-weight-1m"]
+        let result = venue.send(sent).await;
+        result.headers["x-mbx-used-weight-1m"]
             .parse::<u32>()
             .unwrap()
     };

@@ -228,14 +228,14 @@ async fn a_spot_order_refused_by_the_engine_is_rejected() {
     assert_eq!(twice.refusal(), (400, -2010));
     let cancel = "symbol=BTCUSDT&origClientOrderId=dear";
     venue.v1("DELETE", "/api/v1/order", cancel).await.ok();
-    let mut said = Vec::new();
-    while said.last() != Some(&"CANCELED".to_owned()) {
+    let mut statuses = Vec::new();
+    while statuses.last() != Some(&"CANCELED".to_owned()) {
         let event = next(&mut events).await;
         if event["e"] == "executionReport" {
-            said.push(event["x"].as_str().unwrap().to_owned());
+            statuses.push(event["x"].as_str().unwrap().to_owned());
         }
     }
-    assert_eq!(said, ["NEW", "CANCELED"]);
+    assert_eq!(statuses, ["NEW", "CANCELED"]);
 }
 
 #[tokio::test]

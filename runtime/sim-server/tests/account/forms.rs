@@ -28,8 +28,8 @@ const FORM: Option<&str> = Some("application/x-www-form-urlencoded");
 async fn a_get_request_reads_only_its_query() {
     let venue = Venue::new().await;
     for path in ["/fapi/v1/depth", "/api/v3/depth"] {
-        let asked = with_body(&venue, ("GET", path, ""), FORM, "symbol=BTCUSDT").await;
-        assert_eq!(asked.refusal(), (400, -1102), "{path}");
+        let request = with_body(&venue, ("GET", path, ""), FORM, "symbol=BTCUSDT").await;
+        assert_eq!(request.refusal(), (400, -1102), "{path}");
         let both = with_body(&venue, ("GET", path, "symbol=BTCUSDT"), FORM, "limit=zero").await;
         both.ok();
     }

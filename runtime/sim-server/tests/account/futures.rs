@@ -53,12 +53,12 @@ async fn an_order_has_the_documented_fields_on_each_route() {
     assert_eq!(fields(&placed), with(&["cumQty", "origType"]));
     let one = "symbol=BTCUSDT&origClientOrderId=f1";
     for path in ["/fapi/v1/order", "/fapi/v1/openOrder", "/fapi/v3/order"] {
-        let answered = if path.contains("v3") {
+        let result = if path.contains("v3") {
             venue.v3("GET", path, one).await
         } else {
             venue.v1("GET", path, one).await
         };
-        assert_eq!(fields(&answered.ok()), with(&["time"]), "{path}");
+        assert_eq!(fields(&result.ok()), with(&["time"]), "{path}");
     }
     let trailing =
         "symbol=BTCUSDT&side=SELL&type=TRAILING_STOP_MARKET&quantity=0.01&callbackRate=1.5";
@@ -109,9 +109,9 @@ async fn a_batch_answers_entry_by_entry_in_its_order() {
     };
     let list = format!("[{},{}]", entry("50000", "one"), entry("1", "two"));
     let batch = format!("batchOrders={}", encoded(&list));
-    let answered = venue.v1("POST", "/fapi/v1/batchOrders", &batch).await;
-    let answers = answered.ok();
-    assert_eq!(answered.headers["x-mbx-order-count-1m"], "2");
+    let result = venue.v1("POST", "/fapi/v1/batchOrders", &batch).await;
+    let answers = result.ok();
+    assert_eq!(result.headers["x-mbx-order-count-1m"], "2");
     assert_eq!(answers[0]["clientOrderId"], "one");
     assert!(answers[0].get("closePosition").is_none());
     assert_eq!(answers[1]["code"], -4164);
@@ -287,7 +287,7 @@ async fn leverage_margin_type_and_position_margin() {
 }
 
 #[tokio::test]
-async fn a_countdown_cancels_what_is_open() {
+async fn a_countdown_cancels_open_orders() {
     let venue = Venue::new().await;
     venue.v1("POST", ORDER, LIMIT).await.ok();
     let path = "/fapi/v1/countdownCancelAll";

@@ -28,21 +28,21 @@ async fn too_much_weight_is_429_with_retry_after_and_then_a_ban() {
     // each kind.
     let mut statuses = Vec::new();
     for _ in 0..20 {
-        let answered = depth(&venue).await;
+        let result = depth(&venue).await;
         assert!(
-            answered.headers.contains_key("x-mbx-used-weight-1m"),
-            "{answered:?}"
+            result.headers.contains_key("x-mbx-used-weight-1m"),
+            "{result:?}"
         );
-        if answered.status != 200 {
-            let wait: u64 = answered.headers["retry-after"].parse().unwrap();
-            assert_eq!(answered.json()["code"], -1003);
-            assert!(answered.status == 418 || wait <= 60, "{answered:?}");
+        if result.status != 200 {
+            let wait: u64 = result.headers["retry-after"].parse().unwrap();
+            assert_eq!(result.json()["code"], -1003);
+            assert!(result.status == 418 || wait <= 60, "{result:?}");
             assert!(
-                answered.status == 429 || (100..=120).contains(&wait),
-                "{answered:?}"
+                result.status == 429 || (100..=120).contains(&wait),
+                "{result:?}"
             );
         }
-        statuses.push(answered.status);
+        statuses.push(result.status);
     }
     statuses.dedup();
     assert_eq!(statuses.last(), Some(&418), "{statuses:?}");
@@ -61,11 +61,11 @@ async fn too_many_orders_are_429_without_retry_after() {
     let order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=50000";
     let mut last = None;
     for _ in 0..6 {
-        let answered = venue.v1("POST", "/fapi/v1/order", order).await;
-        if answered.status == 200 {
-            assert!(answered.headers.contains_key("x-mbx-order-count-1m"));
+        let result = venue.v1("POST", "/fapi/v1/order", order).await;
+        if result.status == 200 {
+            assert!(result.headers.contains_key("x-mbx-order-count-1m"));
         }
-        last = Some(answered);
+        last = Some(result);
     }
     let last = last.unwrap();
     assert_eq!(last.refusal(), (429, -1015));
@@ -180,8 +180,8 @@ async fn expire_ban(venue: &Venue) {
         "POST /act HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    let answered = raw(address, request.as_bytes()).await;
-    assert_eq!(answered.status, 200, "{answered:?}");
+    let result = raw(address, request.as_bytes()).await;
+    assert_eq!(result.status, 200, "{result:?}");
 }
 
 #[tokio::test]

@@ -165,9 +165,9 @@ async fn each_refusal_names_the_error() {
             ),
             (format!("{LIMIT}&stopPrice=50000"), -1106, "'stopPrice'"),
         ] {
-            let answered = signed(&venue, "POST", path, &text).await;
-            assert_eq!(answered.refusal(), (400, code), "{path} {text}");
-            assert!(answered.text.contains(word), "{path}: {answered:?}");
+            let result = signed(&venue, "POST", path, &text).await;
+            assert_eq!(result.refusal(), (400, code), "{path} {text}");
+            assert!(result.text.contains(word), "{path}: {result:?}");
         }
     }
     let mode = "/fapi/v1/multiAssetsMargin";

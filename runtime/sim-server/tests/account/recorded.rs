@@ -85,8 +85,8 @@ async fn completed_rules_of_a_recording_are_announced_and_enforced() {
     let venue = Venue::with(|settings| settings.source = Source::Recorded(recording())).await;
     let symbol = symbol(&venue).await;
     let has = |list: &str, word: &str| {
-        let words = symbol[list].as_array().unwrap();
-        assert!(words.iter().any(|w| w == word), "{list}: {words:?}");
+        let values = symbol[list].as_array().unwrap();
+        assert!(values.iter().any(|w| w == word), "{list}: {values:?}");
     };
     has("OrderType", "TRAILING_STOP_MARKET");
     has("timeInForce", "GTX");

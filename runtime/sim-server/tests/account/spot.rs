@@ -194,7 +194,7 @@ async fn a_spot_id_is_taken_until_its_order_was_filled() {
 }
 
 #[tokio::test]
-async fn cancelling_and_asking_for_what_is_not_there() {
+async fn cancels_and_queries_of_unknown_orders_are_refused() {
     let venue = Venue::new().await;
     let gone = "symbol=BTCUSDT&orderId=999";
     let refused = venue.v1("DELETE", "/api/v1/order", gone).await;

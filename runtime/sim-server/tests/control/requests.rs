@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use crate::venue::Venue;
 
 #[tokio::test]
-async fn an_unknown_outcome_is_accepted_or_not_as_the_switch_says() {
+async fn unknown_outcomes_follow_the_accepted_switch() {
     let venue = Venue::start().await;
     let cases = [
         ("503", 503, -1000),

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-mod stage;
+mod setup;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use windvane_protocol::sign::{ApiKey, Credentials, SolanaKey};
 use windvane_protocol::wire::{Parameters, answers, examples, futures, read};
 use windvane_sim_server::AccountKeys;
 
-use stage::{Stage, alone, client, done, example, set, wallet};
+use setup::{Setup, alone, client, done, example, set, wallet};
 
 /// Documented fields that a response may lack, because they belong to one order type or one
 /// position mode.
@@ -69,14 +69,14 @@ fn differences(name: &str, text: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn every_route_in_every_version_is_answered_as_documented() {
-    let mut stage = Stage::new().await;
+    let mut setup = Setup::new().await;
     let mut faults = Vec::new();
     let mut calls = 0;
     for route in route::all() {
         for listing in route.listings {
             calls += 1;
             let which = format!("{} {:?} {}", route.name, listing.version, listing.path);
-            match stage.call(route, listing).await.into_result() {
+            match setup.call(route, listing).await.into_result() {
                 Err(other) => faults.push(format!("{which}: {other}")),
                 Ok(raw) => {
                     if let Err(error) = answers::check(route.name, &raw.text) {
@@ -89,7 +89,7 @@ async fn every_route_in_every_version_is_answered_as_documented() {
                     }
                 }
             }
-            stage.restore(route.name).await;
+            setup.restore(route.name).await;
         }
     }
     assert!(faults.is_empty(), "{calls} calls:\n{}", faults.join("\n"));
@@ -98,15 +98,15 @@ async fn every_route_in_every_version_is_answered_as_documented() {
 
 #[tokio::test]
 async fn an_order_with_a_builder_code_has_its_own_response() {
-    let mut stage = Stage::new().await;
+    let mut setup = Setup::new().await;
     let route = route::named("futures.builders").unwrap();
-    stage.parameters(route).await;
+    setup.parameters(route).await;
     let examples = examples::all();
     let with_builder = examples.iter().find(|example| example.is_builder_order());
     let sent = set(&with_builder.unwrap().parameters, "price", "59000");
     let route = route::named("futures.new_order").unwrap();
     let v3 = Some(route::Version::V3);
-    let raw = done(stage.client.call(route, v3, &sent).await);
+    let raw = done(setup.client.call(route, v3, &sent).await);
     let answer: futures::BuilderOrder = read(&raw.text).unwrap();
     assert_eq!(answer.code.0, 200);
     assert!(answer.data.unwrap().order_id.is_some());
@@ -137,9 +137,9 @@ fn foreign(keys: &AccountKeys, forged: bool) -> Credentials {
 #[tokio::test]
 async fn every_signed_route_refuses_foreign_keys() {
     for forged in [false, true] {
-        let stage = Stage::new().await;
-        let keys = foreign(&stage.running.accounts[0], forged);
-        let thief = client(&stage.running, keys);
+        let setup = Setup::new().await;
+        let keys = foreign(&setup.running.accounts[0], forged);
+        let thief = client(&setup.running, keys);
         for route in route::all() {
             for listing in route.listings {
                 // A known API key alone is enough for routes that need no signature.
@@ -169,7 +169,7 @@ async fn every_signed_route_refuses_foreign_keys() {
 
 #[tokio::test]
 async fn every_route_names_a_missing_required_parameter() {
-    let stage = Stage::new().await;
+    let setup = Setup::new().await;
     for route in route::all().filter(|route| route.surface != Surface::Rpc) {
         for listing in route.listings {
             let mandatory = route.params.iter().filter(|param| {
@@ -186,7 +186,7 @@ async fn every_route_names_a_missing_required_parameter() {
                 let without = full.iter().filter(|(name, _)| *name != param.name);
                 let sent: Parameters = without.collect();
                 let which = format!("{} {} without {}", route.name, listing.path, param.name);
-                let (code, msg) = stage.refused(route, listing, &sent).await;
+                let (code, msg) = setup.refused(route, listing, &sent).await;
                 assert_eq!(code, -1102, "{which}: {msg}");
                 assert!(msg.contains(param.name), "{which}: {msg}");
             }
@@ -238,7 +238,7 @@ fn ruled_out(param: &Param) -> Vec<(String, i64)> {
 
 #[tokio::test]
 async fn every_route_refuses_values_that_the_table_forbids() {
-    let stage = Stage::new().await;
+    let setup = Setup::new().await;
     let (mut tried, mut wrong) = (0, Vec::new());
     for route in route::all().filter(|route| route.surface != Surface::Rpc) {
         let listing = &route.listings[0];
@@ -248,7 +248,7 @@ async fn every_route_refuses_values_that_the_table_forbids() {
                 let full = example(route.name).parameters;
                 let others = full.iter().filter(|(name, _)| *name != param.name);
                 let sent: Parameters = others.chain([(param.name, value.as_str())]).collect();
-                let (code, msg) = stage.refused(route, listing, &sent).await;
+                let (code, msg) = setup.refused(route, listing, &sent).await;
                 if code != expected {
                     let which = format!("{} {}={value}", route.name, param.name);
                     wrong.push(format!("{which}: {code}, not {expected}: {msg}"));

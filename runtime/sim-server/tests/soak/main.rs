@@ -13,7 +13,7 @@
 
 mod chaos;
 mod client;
-mod truth;
+mod state_report;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -82,7 +82,7 @@ async fn the_state_stays_consistent_under_all_faults_at_once() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     tasks.shutdown().await;
-    truth::check(&running, &fates).await;
+    state_report::check(&running, &fates).await;
     eprintln!("resident {} kB at the end", resident_kb());
     assert_eq!(PANICS.load(Ordering::Relaxed), 0, "the server panicked");
 }

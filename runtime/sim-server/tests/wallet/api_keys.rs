@@ -87,6 +87,6 @@ async fn another_wallet_cannot_create_a_key() {
     let user = venue.keys(0).user.clone();
     let forged = create(&venue, &thief, number, &[("address", &user), ("desc", "b")]).await;
     assert_eq!(forged.code(), -1022);
-    let unasked = create(&venue, &thief, number, &[("desc", "b")]).await;
-    assert_eq!(unasked.code(), -1022, "number of another address");
+    let foreign = create(&venue, &thief, number, &[("desc", "b")]).await;
+    assert_eq!(foreign.code(), -1022, "number of another address");
 }

@@ -18,7 +18,7 @@ async fn post(venue: &Venue, body: &str) -> Value {
     venue.send(Surface::Rpc, &prepared).await.ok()
 }
 
-async fn ask(venue: &Venue, method: &str, params: Value) -> Value {
+async fn rpc_call(venue: &Venue, method: &str, params: Value) -> Value {
     let body = json!({ "id": 1, "jsonrpc": "2.0", "method": method, "params": params });
     post(venue, &body.to_string()).await
 }
@@ -108,7 +108,7 @@ async fn errors_are_error_objects() {
         1_772_678_119_419_i64 + week,
         "latest"
     ]);
-    let answer = ask(&venue, "svc_userFills", params).await;
+    let answer = rpc_call(&venue, "svc_userFills", params).await;
     assert_eq!(answer["error"]["code"], -32602);
 }
 
@@ -139,7 +139,7 @@ async fn orders_fills_and_positions_show_until_the_account_is_private() {
         .await
         .ok();
 
-    let fills = ask(
+    let fills = rpc_call(
         &venue,
         "svc_userFills",
         json!([user, "BTCUSDT", null, null, "latest"]),
@@ -154,18 +154,18 @@ async fn orders_fills_and_positions_show_until_the_account_is_private() {
         .collect();
     assert!(times.is_sorted_by(|a, b| a >= b), "{times:?}");
     let old = json!([user, null, 1_772_678_119_417_i64, null, "latest"]);
-    let old = ask(&venue, "svc_userFills", old).await;
+    let old = rpc_call(&venue, "svc_userFills", old).await;
     assert_eq!(old["result"]["fills"], json!([]), "a fill before block 1");
 
-    let orders = ask(&venue, "svc_openOrders", json!([user, null, "latest"])).await;
+    let orders = rpc_call(&venue, "svc_openOrders", json!([user, null, "latest"])).await;
     assert_eq!(orders["result"]["openOrders"].as_array().unwrap().len(), 1);
     assert!(
         orders["result"]["openOrders"][0]["orderId"].is_string(),
         "{orders}"
     );
-    let other = ask(&venue, "svc_openOrders", json!([user, "ETHUSDT", "latest"])).await;
+    let other = rpc_call(&venue, "svc_openOrders", json!([user, "ETHUSDT", "latest"])).await;
     assert_eq!(other["result"]["openOrders"], json!([]));
-    let balance = ask(&venue, "svc_getBalance", json!([user, "latest"])).await;
+    let balance = rpc_call(&venue, "svc_getBalance", json!([user, "latest"])).await;
     let group = &balance["result"]["positions"][0];
     assert_eq!(group["tradingProduct"], "perps");
     assert_eq!(group["positions"][0]["positionAmount"], "0.01", "{balance}");
@@ -175,7 +175,7 @@ async fn orders_fills_and_positions_show_until_the_account_is_private() {
         .await
         .ok();
     assert_eq!(status["status"], "PRIVATE");
-    let hidden = ask(&venue, "svc_openOrders", json!([user, null, "latest"])).await;
+    let hidden = rpc_call(&venue, "svc_openOrders", json!([user, null, "latest"])).await;
     assert_eq!(hidden["result"]["accountPrivacy"], "enabled");
     assert_eq!(hidden["result"]["openOrders"], json!([]));
     let status = venue.call("chain.account_status", V3, &[]).await.ok();

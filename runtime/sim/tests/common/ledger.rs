@@ -75,7 +75,7 @@ impl Ledger {
     /// Reads the messages and compares the sums with the venue's own.
     pub fn check(&mut self, bench: &mut Bench) {
         self.made = 0;
-        for message in std::mem::take(&mut bench.said) {
+        for message in std::mem::take(&mut bench.messages) {
             if let VenueMessage::User(event) = &message {
                 self.read(event);
             }

@@ -126,7 +126,7 @@ pub fn stop(order_type: OrderType, side: Side, stop_price: i64, qty: i64) -> Ord
 pub struct Bench {
     pub venue: Venue,
     pub now: Time,
-    pub said: Vec<VenueMessage>,
+    pub messages: Vec<VenueMessage>,
     trade_id: i64,
 }
 
@@ -140,14 +140,14 @@ impl Bench {
         Self {
             venue: Venue::new(config, instruments).unwrap(),
             now: Time::from_millis(1_700_000_000_000),
-            said: Vec::new(),
+            messages: Vec::new(),
             trade_id: 0,
         }
     }
 
     fn drain(&mut self) {
         while let Some(message) = self.venue.poll() {
-            self.said.push(message);
+            self.messages.push(message);
         }
     }
 
@@ -214,36 +214,36 @@ impl Bench {
 
     /// Places an order and returns the venue's report, or the code of the rejection.
     pub fn place(&mut self, name: &str, terms: OrderTerms) -> Result<OrderReport, i32> {
-        self.said.clear();
+        self.messages.clear();
         self.request(&Request::Place(NewOrder {
             client_order_id: id(name),
             terms,
         }));
-        match self.said.first() {
+        match self.messages.first() {
             Some(VenueMessage::Reply(Reply::Placed { outcome, .. })) => answer(outcome),
             other => panic!("the reply must come first, not {other:?}"),
         }
     }
 
     pub fn cancel(&mut self, instrument: InstrumentId, name: &str) -> Result<OrderReport, i32> {
-        self.said.clear();
+        self.messages.clear();
         self.request(&Request::Cancel {
             instrument,
             client_order_id: id(name),
         });
-        match self.said.first() {
+        match self.messages.first() {
             Some(VenueMessage::Reply(Reply::Canceled { outcome, .. })) => answer(outcome),
             other => panic!("the reply must come first, not {other:?}"),
         }
     }
 
     pub fn query(&mut self, instrument: InstrumentId, name: &str) -> Result<OrderReport, i32> {
-        self.said.clear();
+        self.messages.clear();
         self.request(&Request::Query {
             instrument,
             client_order_id: id(name),
         });
-        match self.said.first() {
+        match self.messages.first() {
             Some(VenueMessage::Reply(Reply::Queried { outcome, .. })) => answer(outcome),
             other => panic!("the reply must come first, not {other:?}"),
         }
@@ -257,7 +257,7 @@ impl Bench {
     }
 
     pub fn updates(&self) -> Vec<OrderUpdate> {
-        let updates = self.said.iter().filter_map(|message| match message {
+        let updates = self.messages.iter().filter_map(|message| match message {
             VenueMessage::User(UserEvent::Order(update)) => Some(*update),
             _ => None,
         });
@@ -280,7 +280,7 @@ impl Bench {
     }
 
     pub fn account_updates(&self, reason: AccountReason) -> Vec<AccountUpdate> {
-        let updates = self.said.iter().filter_map(|message| match message {
+        let updates = self.messages.iter().filter_map(|message| match message {
             VenueMessage::User(UserEvent::Account(update)) => Some(update.clone()),
             _ => None,
         });

@@ -9,16 +9,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Adjustments {
     /// Requests for account trades.
-    asked: BTreeMap<RequestId, String>,
+    open_requests: BTreeMap<RequestId, String>,
     /// The venue refused to serve them, or the run does not request them.
-    untold: bool,
+    no_account_trades: bool,
     /// Requests for closes, and the position of each.
     requests: BTreeMap<RequestId, String>,
     /// Own orders by id: the position, and whether the order only reduces.
@@ -40,7 +40,7 @@ impl Adjustments {
     /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
-            untold: terms.is_documented,
+            no_account_trades: terms.is_documented,
             ..Self::default()
         }
     }
@@ -78,15 +78,15 @@ impl Check for Adjustments {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 journal, process, ..
             }) => self.finding |= *process == 1 || !matches!(journal.as_str(), "clean" | "torn"),
-            Seen::State { to, .. } if to == "ready" => self.finding = false,
-            Seen::Sent(request) if request.path.ends_with("/userTrades") => {
-                self.asked.insert(request.id, request.path.clone());
+            WitnessEvent::State { to, .. } if to == "ready" => self.finding = false,
+            WitnessEvent::Sent(request) if request.path.ends_with("/userTrades") => {
+                self.open_requests.insert(request.id, request.path.clone());
             }
-            Seen::Sent(request) => {
-                let Asked::Place(orders) = wire::asked(request) else {
+            WitnessEvent::Sent(request) => {
+                let RequestKind::Place(orders) = wire::request_kind(request) else {
                     return Ok(());
                 };
                 if let Some(order) = orders.first().filter(|order| order.reduces) {
@@ -96,7 +96,7 @@ impl Check for Adjustments {
                 self.placed
                     .extend(placed.map(|order| (order.id.clone(), (order.book(), order.reduces))));
             }
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
@@ -108,12 +108,12 @@ impl Check for Adjustments {
                     self.take_report(report);
                 }
             }
-            Seen::Emitted { text, .. } => {
-                if let Some(report) = wire::told(text) {
+            WitnessEvent::Emitted { text, .. } => {
+                if let Some(report) = wire::event_report(text) {
                     self.take_report(report);
                 }
             }
-            Seen::Executed {
+            WitnessEvent::Executed {
                 client_order_id, ..
             } => {
                 if let Some((instrument, _)) = self.placed.get(client_order_id).cloned() {
@@ -121,22 +121,22 @@ impl Check for Adjustments {
                 }
             }
             // A fill of an own order that is booked late was executed before the refusal.
-            Seen::Booked {
+            WitnessEvent::Booked {
                 instrument,
                 client_order_id,
                 ..
             } if !self.placed.contains_key(client_order_id) => self.forget_refusals(instrument),
-            Seen::Answered {
+            WitnessEvent::Answered {
                 request, answer, ..
-            } if self.asked.contains_key(request) => {
-                self.untold |= (400..500).contains(&answer.status)
+            } if self.open_requests.contains_key(request) => {
+                self.no_account_trades |= (400..500).contains(&answer.status)
                     && !matches!(answer.status, 403 | 418 | 429);
             }
-            Seen::Adjusted {
+            WitnessEvent::Adjusted {
                 kind, of, from, to, ..
             } if kind == "position"
                 && !self.finding
-                && !self.untold
+                && !self.no_account_trades
                 && !self.is_refused_close(of, from, to) =>
             {
                 return Err(format!(
@@ -199,10 +199,10 @@ mod tests {
     #[test]
     fn a_position_that_the_venue_refused_to_reduce_needs_no_trade() {
         let refused = |code: i64| {
-            let asked = Log::new().start().state("ready");
-            let asked = asked.intend_order("mm.a.1", "SELL", None, true);
-            let asked = asked.place_reducing("mm.a.1");
-            asked.heard(400, &[], &format!(r#"{{"code":{code},"msg":""}}"#))
+            let log = Log::new().start().state("ready");
+            let log = log.intend_order("mm.a.1", "SELL", None, true);
+            let log = log.place_reducing("mm.a.1");
+            log.with_answer(400, &[], &format!(r#"{{"code":{code},"msg":""}}"#))
         };
         let judged = |log: Log| verdict(Adjustments::default(), &log);
         for code in REDUCES_NOTHING {
@@ -218,12 +218,12 @@ mod tests {
     #[test]
     fn only_a_new_execution_ends_a_refusal() {
         let refused = || {
-            let asked = Log::new().start().state("ready");
-            let asked = asked.intend_order("mm.a.1", "BUY", None, false);
-            let asked = asked.place("mm.a.1").heard(200, &[], "{}");
-            let asked = asked.intend_order("mm.a.2", "SELL", None, true);
-            let asked = asked.place_reducing("mm.a.2");
-            asked.heard(400, &[], r#"{"code":-2022,"msg":""}"#)
+            let log = Log::new().start().state("ready");
+            let log = log.intend_order("mm.a.1", "BUY", None, false);
+            let log = log.place("mm.a.1").with_answer(200, &[], "{}");
+            let log = log.intend_order("mm.a.2", "SELL", None, true);
+            let log = log.place_reducing("mm.a.2");
+            log.with_answer(400, &[], r#"{"code":-2022,"msg":""}"#)
         };
         let judged = |log: Log| verdict(Adjustments::default(), &log);
         let late = refused().booked("mm.a.1", 1, "1");
@@ -241,7 +241,7 @@ mod tests {
                 let order =
                     format!(r#"{{"clientOrderId":"{id}","status":"{status}","executedQty":"0"}}"#);
                 log = log.intend_order(&id, "SELL", None, true);
-                log = log.place_reducing(&id).heard(200, &[], &order);
+                log = log.place_reducing(&id).with_answer(200, &[], &order);
             }
             verdict(Adjustments::default(), &log.adjusted("position", "1", "0"))
         };
@@ -252,11 +252,14 @@ mod tests {
 
     #[test]
     fn without_account_trades_adjustments_are_allowed() {
-        let untold = Log::new()
-            .start()
-            .state("ready")
-            .ask("GET", "/fapi/v1/userTrades", &[]);
-        let untold = untold.heard(404, &[], "").adjusted("position", "0", "5");
-        assert_eq!(verdict(Adjustments::default(), &untold), Ok(()));
+        let no_account_trades =
+            Log::new()
+                .start()
+                .state("ready")
+                .request("GET", "/fapi/v1/userTrades", &[]);
+        let no_account_trades = no_account_trades
+            .with_answer(404, &[], "")
+            .adjusted("position", "0", "5");
+        assert_eq!(verdict(Adjustments::default(), &no_account_trades), Ok(()));
     }
 }

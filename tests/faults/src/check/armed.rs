@@ -9,15 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::orders::Orders;
-use super::wire::{self, Asked, Placed};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+use super::wire::{self, Placed, RequestKind};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
 pub struct Armed {
     orders: Orders,
     /// Requested countdowns: instrument, length in milliseconds, and arrival time.
-    asked: BTreeMap<RequestId, (String, i64, i64)>,
+    open_requests: BTreeMap<RequestId, (String, i64, i64)>,
     /// Until when the venue's timer of an instrument runs.
     running: BTreeMap<String, i64>,
     /// Until when it runs as far as this process was notified.
@@ -37,7 +37,7 @@ impl Armed {
     pub fn new(terms: &Terms) -> Self {
         Self {
             orders: Orders::new(terms),
-            asked: BTreeMap::new(),
+            open_requests: BTreeMap::new(),
             running: BTreeMap::new(),
             confirmed: BTreeMap::new(),
             before: 0,
@@ -70,9 +70,9 @@ impl Armed {
         }
     }
 
-    fn sent(&mut self, asked: Asked, request: RequestId, now_ns: i64) -> Result<(), String> {
-        match asked {
-            Asked::Place(orders) => {
+    fn sent(&mut self, kind: RequestKind, request: RequestId, now_ns: i64) -> Result<(), String> {
+        match kind {
+            RequestKind::Place(orders) => {
                 let futures = |instrument: &str| instrument.starts_with("futures:");
                 let counts = |order: &&Placed| futures(&order.instrument) && may_rest(order);
                 for placed in orders.iter().filter(counts) {
@@ -80,7 +80,7 @@ impl Armed {
                         .map_err(|why| format!("{} is sent, but {why}", placed.id))?;
                 }
             }
-            Asked::Countdown(instrument, length_ms) => {
+            RequestKind::Countdown(instrument, length_ms) => {
                 if length_ms == 0 && self.keeps && self.is_stopping {
                     self.let_go.insert(request);
                 }
@@ -95,7 +95,8 @@ impl Armed {
                         order.placed.id
                     ));
                 }
-                self.asked.insert(request, (instrument, length_ms, now_ns));
+                self.open_requests
+                    .insert(request, (instrument, length_ms, now_ns));
             }
             _ => {}
         }
@@ -104,7 +105,7 @@ impl Armed {
 
     /// Each call replaces the timer (docs/interface/futures.md#countdowncancelall).
     fn answered(&mut self, request: RequestId) -> Result<(), String> {
-        let Some((instrument, length_ms, arrived_ns)) = self.asked.get(&request) else {
+        let Some((instrument, length_ms, arrived_ns)) = self.open_requests.get(&request) else {
             return Ok(());
         };
         let until = arrived_ns.saturating_add(length_ms * 1_000_000);
@@ -125,8 +126,8 @@ impl Armed {
         }
     }
 
-    fn heard(&mut self, request: RequestId) {
-        if let Some((instrument, length_ms, arrived_ns)) = self.asked.get(&request)
+    fn answer_received(&mut self, request: RequestId) {
+        if let Some((instrument, length_ms, arrived_ns)) = self.open_requests.get(&request)
             && *length_ms > 0
             && request > self.before
         {
@@ -149,27 +150,29 @@ impl Check for Armed {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Stopping { .. } => self.is_stopping = true,
-            Seen::Configured { on_stop, .. } => self.keeps = on_stop == "keep",
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Stopping { .. } => self.is_stopping = true,
+            WitnessEvent::Configured { on_stop, .. } => self.keeps = on_stop == "keep",
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.is_stopping = false;
                 self.confirmed.clear();
-                let asked = self.asked.keys().next_back();
-                self.before = asked.copied().unwrap_or(self.before);
+                let open_requests = self.open_requests.keys().next_back();
+                self.before = open_requests.copied().unwrap_or(self.before);
             }
-            Seen::Sent(request) => self.sent(wire::asked(request), request.id, entry.at_ns)?,
-            Seen::Arrived { request, .. } => {
-                if let Some((.., arrived_ns)) = self.asked.get_mut(request) {
+            WitnessEvent::Sent(request) => {
+                self.sent(wire::request_kind(request), request.id, entry.at_ns)?
+            }
+            WitnessEvent::Arrived { request, .. } => {
+                if let Some((.., arrived_ns)) = self.open_requests.get_mut(request) {
                     *arrived_ns = entry.at_ns;
                 }
             }
-            Seen::Answered {
+            WitnessEvent::Answered {
                 request, answer, ..
             } if wire::is_done(answer) => self.answered(*request)?,
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
-            } if wire::is_done(answer) => self.heard(*request),
+            } if wire::is_done(answer) => self.answer_received(*request),
             _ => {}
         }
         self.orders.see(entry);

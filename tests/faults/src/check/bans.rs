@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
 /// A client that counts whole milliseconds may be early by less than one. The response with the
 /// wait time was in flight for longer than that, so the venue does not notice.
@@ -26,14 +26,14 @@ impl Check for Bans {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => self.until.clear(),
-            Seen::BanRemembered { until_ns } => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => self.until.clear(),
+            WitnessEvent::BanRemembered { until_ns } => {
                 for surface in ["spot", "futures"] {
                     let known = self.until.entry(surface.to_owned()).or_default();
                     *known = (*known).max((*until_ns, 418));
                 }
             }
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 if let Some((until_ns, status)) = self.until.get(&request.surface)
                     && entry.at_ns < *until_ns - MILLISECOND_NS
                 {
@@ -45,7 +45,7 @@ impl Check for Bans {
                 }
                 self.surfaces.insert(request.id, request.surface.clone());
             }
-            Seen::Handshake { surface } => {
+            WitnessEvent::Handshake { surface } => {
                 if let Some((until_ns, status)) = self.until.get(surface)
                     && entry.at_ns < *until_ns - MILLISECOND_NS
                 {
@@ -57,13 +57,13 @@ impl Check for Bans {
                 }
             }
             // The request was abandoned: its later response is not read.
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: None,
             } => {
                 self.surfaces.remove(request);
             }
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
@@ -92,18 +92,16 @@ mod tests {
     use crate::check::log::{Log, verdict};
 
     fn banned() -> Log {
-        Log::new().ask("GET", "/fapi/v1/openOrders", &[]).heard(
-            418,
-            &[("retry-after", "120")],
-            "{}",
-        )
+        Log::new()
+            .request("GET", "/fapi/v1/openOrders", &[])
+            .with_answer(418, &[("retry-after", "120")], "{}")
     }
 
     #[test]
     fn a_request_after_the_wait_is_accepted() {
         let sound = banned()
             .later_ms(120_000)
-            .ask("GET", "/fapi/v1/openOrders", &[]);
+            .request("GET", "/fapi/v1/openOrders", &[]);
         assert_eq!(verdict(Bans::default(), &sound), Ok(()));
     }
 
@@ -122,8 +120,10 @@ mod tests {
 
     #[test]
     fn a_response_after_the_timeout_is_ignored() {
-        let late = Log::new().ask("GET", "/fapi/v1/openOrders", &[]).unheard();
-        let late = late.heard(418, &[("retry-after", "120")], "{}");
+        let late = Log::new()
+            .request("GET", "/fapi/v1/openOrders", &[])
+            .without_answer();
+        let late = late.with_answer(418, &[("retry-after", "120")], "{}");
         let sound = late.later_ms(1_000).cancel("mm.a.1");
         assert_eq!(verdict(Bans::default(), &sound), Ok(()));
     }

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
 /// A PING every 5 s must be answered within 10 s (`docs/promises.md#4-dead-mans-switch`). Later
 /// answers count as silence, and the runtime needs some time to notice it.
@@ -80,25 +80,25 @@ impl Check for Blind {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.surfaces.clear();
                 self.questions.clear();
             }
             // While the process is stopped, it causes the silence itself.
-            Seen::Process(ProcessSeen::Resumed { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Resumed { .. }) => {
                 for sight in self.surfaces.values_mut() {
                     sight.alive_ns = entry.at_ns;
                 }
             }
-            Seen::Emitted { event, text, .. } if text.contains("\"listenKeyExpired\"") => {
+            WitnessEvent::Emitted { event, text, .. } if text.contains("\"listenKeyExpired\"") => {
                 self.expiries.insert(*event);
             }
-            Seen::Delivered { event, stream } => {
+            WitnessEvent::Delivered { event, stream } => {
                 let expired = self.expiries.contains(event);
                 self.alive(*stream, entry.at_ns, expired);
             }
-            Seen::Pong { stream } => self.alive(*stream, entry.at_ns, false),
-            Seen::Stream {
+            WitnessEvent::Pong { stream } => self.alive(*stream, entry.at_ns, false),
+            WitnessEvent::Stream {
                 stream,
                 surface,
                 user: true,
@@ -117,16 +117,16 @@ impl Check for Blind {
                     ..Sight::default()
                 };
                 self.surfaces.insert(surface.clone(), sight);
-                self.questions.retain(|_, asked| asked != surface);
+                self.questions.retain(|_, of| of != surface);
             }
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id, ..
             } => self.intended(client_order_id, entry.at_ns),
-            Seen::Sent(request) => match wire::asked(request) {
-                Asked::OpenOrders => {
+            WitnessEvent::Sent(request) => match wire::request_kind(request) {
+                RequestKind::OpenOrders => {
                     self.questions.insert(request.id, request.surface.clone());
                 }
-                Asked::Place(orders) => {
+                RequestKind::Place(orders) => {
                     for placed in orders {
                         let doubts = self.doubtful.remove(&placed.id).unwrap_or_default();
                         let of_it = |(surface, _): &&(String, _)| *surface == request.surface;
@@ -140,7 +140,7 @@ impl Check for Blind {
                 }
                 _ => {}
             },
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } if wire::is_done(answer) => {

@@ -15,7 +15,7 @@ use rust_decimal::Decimal;
 
 use super::orders::Orders;
 use super::wire::{self, Placed};
-use crate::witness::{Entry, ProcessSeen, Seen, Terms};
+use crate::witness::{Entry, ProcessEvent, Terms, WitnessEvent};
 
 /// The positions that the runtime may close.
 #[derive(Debug)]
@@ -60,21 +60,25 @@ impl Closings {
     pub fn see(&mut self, entry: &Entry) {
         self.orders.see(entry);
         match &entry.seen {
-            Seen::Configured { on_stop, .. } => self.stop_closes = on_stop == "flatten",
-            Seen::Commanded { strategy, command } => self.commanded(strategy.as_ref(), command),
-            Seen::Quarantined { strategy } if self.strategies.get(strategy) == Some(&true) => {
+            WitnessEvent::Configured { on_stop, .. } => self.stop_closes = on_stop == "flatten",
+            WitnessEvent::Commanded { strategy, command } => {
+                self.commanded(strategy.as_ref(), command)
+            }
+            WitnessEvent::Quarantined { strategy }
+                if self.strategies.get(strategy) == Some(&true) =>
+            {
                 self.faulty.insert(strategy.clone());
                 self.begin(vec![strategy.clone()]);
             }
-            Seen::Stopping { .. } if self.stop_closes => {
+            WitnessEvent::Stopping { .. } if self.stop_closes => {
                 self.is_stopping = true;
                 self.begin(self.strategies.keys().cloned().collect());
             }
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.is_stopping = false;
                 self.acts.clone_from(&self.ever);
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
             _ => {}
@@ -120,12 +124,12 @@ impl Closings {
             ));
         }
         let held = self.orders.position(strategy, &placed.book());
-        let beside = self.orders.live().filter(|own| {
+        let alongside = self.orders.live().filter(|own| {
             let other = &own.placed;
             wire::strategy(&other.id) == strategy && other.book() == placed.book()
         });
         let mut may_close = placed.qty;
-        for own in beside {
+        for own in alongside {
             let other = &own.placed;
             if other.price.is_none() || !placed.reduces {
                 return Err(format!("{id} closes while {} may be open", other.id));
@@ -185,7 +189,12 @@ mod tests {
         let closed = holding().command("flatten", None);
         let closed = closed.place_market("mm.a.2", "SELL");
         assert_eq!(judged(&closed), Ok(()));
-        let again = || closed.clone().unheard().place_market("mm.a.3", "SELL");
+        let again = || {
+            closed
+                .clone()
+                .without_answer()
+                .place_market("mm.a.3", "SELL")
+        };
         assert!(
             judged(&again()).is_err(),
             "the first order may be in flight"
@@ -248,8 +257,8 @@ mod tests {
     #[test]
     fn a_fault_closes_only_if_configured() {
         let log = holding().quarantined("mm").place_market("mm.a.2", "SELL");
-        let told = |word| verdict(Intents::new(&on_fault(word)), &log);
-        assert_eq!(told("flatten"), Ok(()));
-        assert!(told("cancel").is_err());
+        let reported = |word| verdict(Intents::new(&on_fault(word)), &log);
+        assert_eq!(reported("flatten"), Ok(()));
+        assert!(reported("cancel").is_err());
     }
 }

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -25,17 +25,17 @@ impl Check for Durable {
         match &entry.seen {
             // The next process does not know what was sent before it, and its journal may hold the
             // intent.
-            Seen::Process(ProcessSeen::Started { .. }) => self.intended.clear(),
-            Seen::Durable {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => self.intended.clear(),
+            WitnessEvent::Durable {
                 client_order_ids, ..
             } => self.recorded.extend(client_order_ids.iter().cloned()),
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id, ..
             } => {
                 self.intended.insert(client_order_id.clone());
             }
-            Seen::Sent(request) => match wire::asked(request) {
-                Asked::Place(orders) => {
+            WitnessEvent::Sent(request) => match wire::request_kind(request) {
+                RequestKind::Place(orders) => {
                     for placed in orders {
                         let closes = placed.price.is_none() && !self.intended.contains(&placed.id);
                         if !closes && !self.recorded.contains(&placed.id) {
@@ -47,7 +47,7 @@ impl Check for Durable {
                         self.sent.insert(placed.id);
                     }
                 }
-                Asked::Cancel(ids) => {
+                RequestKind::Cancel(ids) => {
                     let early =
                         |id: &&String| self.intended.contains(*id) && !self.sent.contains(*id);
                     if let Some(id) = ids.iter().find(early) {

@@ -7,8 +7,8 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::Check;
-use super::wire::{self, Asked, Placed};
-use crate::witness::{Entry, PositionView, Rest, Seen, View};
+use super::wire::{self, Placed, RequestKind};
+use crate::witness::{Entry, PositionView, Rest, View, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -42,14 +42,14 @@ fn closes(view: &View, order: &Placed) -> bool {
     let own = strategies.find(|one| one.id == strategy);
     let side = if order.buys { "BUY" } else { "SELL" };
     let book = order.book();
-    let beside = view.orders.iter().any(|other| {
+    let alongside = view.orders.iter().any(|other| {
         other.client_order_id != order.id
             && wire::book(&other.instrument, &other.position_side) == book
             && other.side == side
     });
     own.is_some_and(|own| takes_away(held(&own.positions, &book), order))
         && takes_away(held(&view.positions, &book), order)
-        && !beside
+        && !alongside
 }
 
 impl Check for Exits {
@@ -58,7 +58,7 @@ impl Check for Exits {
     }
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
-        let Seen::Market {
+        let WitnessEvent::Market {
             what,
             view,
             before,
@@ -67,7 +67,7 @@ impl Check for Exits {
         else {
             return Ok(());
         };
-        let Asked::Place(orders) = wire::asked(what) else {
+        let RequestKind::Place(orders) = wire::request_kind(what) else {
             return Ok(());
         };
         for order in orders.iter().filter(|order| closes(view, order)) {
@@ -190,13 +190,13 @@ mod tests {
         );
         let nets = view("1", "0");
         assert_eq!(judged(nets, "0", "-1"), Ok(()), "another strategy is short");
-        let mut beside = view("1", "1");
-        beside.orders.push(OrderView {
+        let mut alongside = view("1", "1");
+        alongside.orders.push(OrderView {
             instrument: "futures:BTCUSDT".to_owned(),
             client_order_id: "mm.a.0".to_owned(),
             side: "SELL".to_owned(),
             ..OrderView::default()
         });
-        assert_eq!(judged(beside, "0", "-1"), Ok(()));
+        assert_eq!(judged(alongside, "0", "-1"), Ok(()));
     }
 }

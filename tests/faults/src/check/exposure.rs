@@ -12,8 +12,8 @@ use rust_decimal::Decimal;
 
 use super::Check;
 use super::orders::{Orders, Own};
-use super::wire::{self, Asked, Placed};
-use crate::witness::{Entry, LimitTerms, ProcessSeen, Rest, Seen, Terms};
+use super::wire::{self, Placed, RequestKind};
+use crate::witness::{Entry, LimitTerms, ProcessEvent, Rest, Terms, WitnessEvent};
 
 /// Tolerance in hundredths of the limit: prices move between the intent and the sending, and the
 /// runtime values positions at the mark price.
@@ -242,36 +242,36 @@ impl Check for Exposure {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Configured {
+            WitnessEvent::Configured {
                 max_open_orders, ..
             } => self.configured(entry.at_ns, max_open_orders),
-            Seen::Top {
+            WitnessEvent::Top {
                 instrument, bid, ..
             } => {
                 self.bids.insert(instrument.clone(), wire::decimal(bid));
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id, ..
             } => {
                 self.intended.insert(client_order_id.clone());
             }
-            Seen::Released {
+            WitnessEvent::Released {
                 client_order_id, ..
             } => {
                 self.released.insert(client_order_id.clone(), entry.number);
             }
-            Seen::ClosedOutside { strategy, .. } => {
+            WitnessEvent::ClosedOutside { strategy, .. } => {
                 self.closed_outside.insert(strategy.clone(), entry.number);
             }
-            Seen::Act { act, done: true } => {
+            WitnessEvent::Act { act, done: true } => {
                 let word = act.get("act").and_then(serde_json::Value::as_str);
                 self.mixed |= matches!(word, Some("place" | "close" | "adl" | "liquidate"));
             }
-            Seen::Sent(request) if !self.lost => {
-                if let Asked::Place(orders) = wire::asked(request) {
+            WitnessEvent::Sent(request) if !self.lost => {
+                if let RequestKind::Place(orders) = wire::request_kind(request) {
                     let opens =
                         |placed: &&Placed| !placed.reduces && self.intended.contains(&placed.id);
                     for placed in orders.iter().filter(opens) {
@@ -393,7 +393,7 @@ mod tests {
         let held = Log::new().top("futures:ETHUSDT", "90");
         let held = held
             .intend("mm.a.1")
-            .ask_plain("POST", "/fapi/v1/order", &other);
+            .request_plain("POST", "/fapi/v1/order", &other);
         let one = held.order("mm.a.2");
         assert_eq!(verdict(account(limits.clone()), &one), Ok(()));
         assert!(verdict(account(limits), &one.order("mm.a.3")).is_err());
@@ -436,7 +436,7 @@ mod tests {
 
     #[test]
     fn an_order_of_unknown_outcome_counts() {
-        let sent = Log::new().order("mm.a.1").unheard().order("mm.a.2");
+        let sent = Log::new().order("mm.a.1").without_answer().order("mm.a.2");
         let broken = sent.order("mm.a.3");
         assert!(verdict(rule(), &broken).is_err());
     }
@@ -479,16 +479,15 @@ mod tests {
         let absent = |wait_ms| {
             let sent = Log::new()
                 .order("mm.a.1")
-                .unheard()
+                .without_answer()
                 .order("mm.a.2")
                 .later_ms(wait_ms);
-            let asked = sent.ask(
+            let log = sent.request(
                 "GET",
                 "/fapi/v1/order",
                 &[("origClientOrderId", "mm.a.1".to_owned())],
             );
-            asked
-                .heard(400, &[], r#"{"code":-2013,"msg":""}"#)
+            log.with_answer(400, &[], r#"{"code":-2013,"msg":""}"#)
                 .order("mm.a.3")
         };
         assert_eq!(verdict(rule(), &absent(5_000)), Ok(()));

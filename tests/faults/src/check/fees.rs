@@ -8,8 +8,8 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Answer, Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
 /// The quote asset of every instrument.
 const QUOTE: &str = "USDT";
@@ -176,20 +176,20 @@ impl Check for Fees {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Emitted { surface, text, .. } => self.emitted(surface, text),
-            Seen::Sent(request) => {
-                if let Asked::Trades(instrument) = wire::asked(request) {
+            WitnessEvent::Emitted { surface, text, .. } => self.emitted(surface, text),
+            WitnessEvent::Sent(request) => {
+                if let RequestKind::Trades(instrument) = wire::request_kind(request) {
                     self.questions.insert(request.id, instrument);
                 }
             }
-            Seen::Answered {
+            WitnessEvent::Answered {
                 request, answer, ..
             } => {
                 if let Some(instrument) = self.questions.get(request).cloned() {
                     self.answered(&instrument, answer);
                 }
             }
-            Seen::Booked {
+            WitnessEvent::Booked {
                 instrument,
                 trade_id,
                 side,
@@ -209,7 +209,7 @@ impl Check for Fees {
                 };
                 self.booked(instrument, *trade_id, fee, moved)?;
             }
-            Seen::LateFee {
+            WitnessEvent::LateFee {
                 instrument,
                 order_id,
                 trade_id,
@@ -224,13 +224,13 @@ impl Check for Fees {
                 let replaced = (!in_balance).then(|| wire::decimal(estimate));
                 self.booked_late(&trade, *order_id, fee, replaced)?;
             }
-            Seen::Adjusted {
+            WitnessEvent::Adjusted {
                 kind, of, from, to, ..
             } if kind == "balance" => {
                 self.begin();
                 self.add(of.clone(), wire::decimal(to) - wire::decimal(from));
             }
-            Seen::Balance {
+            WitnessEvent::Balance {
                 of,
                 from,
                 to,
@@ -243,7 +243,7 @@ impl Check for Fees {
                 }
             }
             // A kill in the middle of a step.
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.ended = true;
                 self.late.clear();
             }
@@ -306,8 +306,10 @@ mod tests {
         let trades = json!([{"id": 7, "commission": "0.04", "commissionAsset": "USDT"}]);
         let log = Log::new().place("mm.a.1").user_event(&event);
         let log = log.charged("mm.a.1", 7, "0").balance("100", "100");
-        let log = log.ask("GET", "/fapi/v1/userTrades", &[]);
-        let log = log.heard(200, &[], &trades.to_string()).late_fee(7, "0.04");
+        let log = log.request("GET", "/fapi/v1/userTrades", &[]);
+        let log = log
+            .with_answer(200, &[], &trades.to_string())
+            .late_fee(7, "0.04");
         let sound = log.clone().balance("100", "99.96");
         assert_eq!(verdict(Fees::default(), &sound), Ok(()));
         let forgotten = log.clone().balance("100", "100");
@@ -334,11 +336,11 @@ mod tests {
 
     #[test]
     fn an_adjustment_explains_its_balance_change() {
-        let told = filled()
+        let reported = filled()
             .charged("mm.a.1", 7, "0.04")
             .adjusted_balance("99.96", "99.97");
         assert_eq!(
-            verdict(Fees::default(), &told.balance("100", "99.97")),
+            verdict(Fees::default(), &reported.balance("100", "99.97")),
             Ok(())
         );
     }

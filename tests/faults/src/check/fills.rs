@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::Check;
 use super::orders::Orders;
 use super::wire;
-use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms, View};
+use crate::witness::{Entry, ProcessEvent, Rest, Terms, View, WitnessEvent};
 
 /// A venue may round the commissions that it reports to this many decimals.
 const FEE_DECIMALS: u32 = 4;
@@ -31,7 +31,7 @@ pub struct Fills {
     /// The quantity that this process booked, by order.
     booked: BTreeMap<String, Decimal>,
     /// The parts that outside orders closed, by strategy and position.
-    outside: Outside,
+    outside_trading: OutsideTrading,
     /// Strategies and spot instruments with a fill that was derived from an order's totals.
     made_up: BTreeSet<(String, String)>,
     rounds_fees: bool,
@@ -45,7 +45,7 @@ impl Fills {
             orders: Orders::new(terms),
             trades: BTreeSet::new(),
             booked: BTreeMap::new(),
-            outside: Outside::default(),
+            outside_trading: OutsideTrading::default(),
             made_up: BTreeSet::new(),
             rounds_fees: terms.rounds_fees,
             lost: false,
@@ -76,16 +76,16 @@ impl Fills {
 
 /// The parts of the strategies' positions that outside orders closed.
 #[derive(Debug, Default)]
-pub struct Outside {
+pub struct OutsideTrading {
     closed: BTreeMap<(String, String), Decimal>,
     /// Reported by a process that has died since.
     unsure: BTreeSet<(String, String)>,
 }
 
-impl Outside {
+impl OutsideTrading {
     fn see(&mut self, entry: &Entry) {
         match &entry.seen {
-            Seen::ClosedOutside {
+            WitnessEvent::ClosedOutside {
                 strategy,
                 instrument,
                 qty,
@@ -94,7 +94,7 @@ impl Outside {
                 let key = (strategy.clone(), instrument.clone());
                 *self.closed.entry(key).or_default() += wire::decimal(qty);
             }
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.unsure.extend(self.closed.keys().cloned());
             }
             _ => {}
@@ -120,14 +120,14 @@ impl Check for Fills {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         self.learn(entry);
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.trades.clear();
                 self.booked.clear();
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
-            Seen::Booked {
+            WitnessEvent::Booked {
                 instrument,
                 client_order_id,
                 trade_id,
@@ -155,7 +155,7 @@ impl Check for Fills {
             unstated.sum::<Decimal>()
         };
         let differs = |key: &&(String, String)| {
-            !self.outside.is_unsure(key)
+            !self.outside_trading.is_unsure(key)
                 && (qty(&venue, key) - qty(&own, key)).abs() > unstated(key)
         };
         match venue.keys().chain(own.keys()).find(differs) {
@@ -175,8 +175,8 @@ impl Fills {
     /// Learns which orders are own orders, without judging.
     pub fn learn(&mut self, entry: &Entry) {
         self.orders.see(entry);
-        self.outside.see(entry);
-        if let Seen::Booked {
+        self.outside_trading.see(entry);
+        if let WitnessEvent::Booked {
             instrument,
             client_order_id,
             trade_id: ..=-1,
@@ -190,8 +190,8 @@ impl Fills {
     }
 
     /// The parts that outside orders closed.
-    pub const fn outside(&self) -> &Outside {
-        &self.outside
+    pub const fn outside_trading(&self) -> &OutsideTrading {
+        &self.outside_trading
     }
 
     /// The part of a spot commission in the base asset that the venue may never report. It is the
@@ -220,7 +220,7 @@ impl Fills {
             let book = wire::book_of(trade);
             *held.entry((owner, book)).or_default() += signed - fee;
         }
-        for (key, qty) in &self.outside.closed {
+        for (key, qty) in &self.outside_trading.closed {
             *held.entry(key.clone()).or_default() -= qty;
         }
         held.retain(|_, qty| !qty.is_zero());

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire;
-use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+use crate::witness::{Answer, Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
 
 /// Everything must be closed within this time.
 const WITHIN_NS: i64 = 20_000_000_000;
@@ -44,7 +44,7 @@ pub struct Flattened {
     /// Ongoing obstacles: the journal, the key's rights, symbols, a stopped process.
     standing: BTreeSet<String>,
     /// Requests without a response, and when they were sent.
-    asked: BTreeMap<RequestId, i64>,
+    open_requests: BTreeMap<RequestId, i64>,
     answered: BTreeMap<RequestId, Answer>,
     /// A process was ready once; or this process, if another instance acts. A start watches such an
     /// instance before it changes anything.
@@ -68,7 +68,7 @@ impl Flattened {
             since_ns: None,
             trouble_ns: 0,
             standing: BTreeSet::new(),
-            asked: BTreeMap::new(),
+            open_requests: BTreeMap::new(),
             answered: BTreeMap::new(),
             ready: false,
             has_another: false,
@@ -76,24 +76,24 @@ impl Flattened {
         }
     }
 
-    fn heard(&mut self, request: RequestId, heard: Option<&Answer>, now_ns: i64) {
+    fn answer_received(&mut self, request: RequestId, answer: Option<&Answer>, now_ns: i64) {
         let own = self.answered.remove(&request);
-        let Some(sent_ns) = self.asked.remove(&request) else {
+        let Some(sent_ns) = self.open_requests.remove(&request) else {
             return;
         };
-        let Some(heard) = heard else {
+        let Some(answer) = answer else {
             self.trouble_ns = self.trouble_ns.max(now_ns);
             return;
         };
-        let is_false = own.is_none_or(|own| own.body != heard.body);
-        let code = wire::code(heard);
-        let is_closed = heard.status >= 500 || code.is_some_and(|code| CLOSED.contains(&code));
-        let is_unread = heard.json().is_none();
+        let is_false = own.is_none_or(|own| own.body != answer.body);
+        let code = wire::code(answer);
+        let is_closed = answer.status >= 500 || code.is_some_and(|code| CLOSED.contains(&code));
+        let is_unread = answer.json().is_none();
         let is_late = now_ns > sent_ns + LATE_NS;
         if is_false || is_closed || is_unread || is_late {
             self.trouble_ns = self.trouble_ns.max(now_ns);
         }
-        if let Some(wait_ns) = wire::wait_ns(heard) {
+        if let Some(wait_ns) = wire::wait_ns(answer) {
             self.trouble_ns = self.trouble_ns.max(now_ns.saturating_add(wait_ns));
         }
     }
@@ -120,7 +120,7 @@ impl Flattened {
     /// The strategies' possible rest of each instrument: the account's position minus what others
     /// traded there.
     fn judge(&mut self, truth: &Value, now_ns: i64) -> Result<(), String> {
-        let pending = self.asked.values().any(|sent| {
+        let pending = self.open_requests.values().any(|sent| {
             // If no response comes at all, the runtime abandons the request after some time.
             (sent + LATE_NS..sent + self.within_ns).contains(&now_ns)
         });
@@ -173,27 +173,27 @@ impl Check for Flattened {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         let now_ns = entry.at_ns;
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. } | ProcessSeen::Crashed { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. } | ProcessEvent::Crashed { .. }) => {
                 self.since_ns = None;
                 if self.ready {
                     self.trouble_ns = self.trouble_ns.max(now_ns + START_NS);
                 }
                 self.ready &= !self.has_another;
-                self.asked.clear();
+                self.open_requests.clear();
                 self.standing.remove("process");
                 self.standing.remove("journal");
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
-            Seen::Process(ProcessSeen::Paused { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Paused { .. }) => {
                 self.standing.insert("process".to_owned());
             }
-            Seen::Process(ProcessSeen::Resumed { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Resumed { .. }) => {
                 self.standing.remove("process");
                 self.trouble_ns = self.trouble_ns.max(now_ns);
             }
-            Seen::Journal(word) => {
+            WitnessEvent::Journal(word) => {
                 if matches!(word.as_str(), "stalled" | "failed") {
                     self.standing.insert("journal".to_owned());
                 } else {
@@ -201,32 +201,34 @@ impl Check for Flattened {
                 }
                 self.trouble_ns = self.trouble_ns.max(now_ns);
             }
-            Seen::State { to, .. } => self.ready |= to == "ready",
-            Seen::Commanded {
+            WitnessEvent::State { to, .. } => self.ready |= to == "ready",
+            WitnessEvent::Commanded {
                 strategy: None,
                 command,
             } if command == "flatten" && self.ready => {
                 self.since_ns.get_or_insert(now_ns);
             }
-            Seen::Commanded { command, .. } if command == "resume" => self.since_ns = None,
-            Seen::Sent(request) if request.surface == "futures" => {
-                self.asked.insert(request.id, now_ns);
+            WitnessEvent::Commanded { command, .. } if command == "resume" => self.since_ns = None,
+            WitnessEvent::Sent(request) if request.surface == "futures" => {
+                self.open_requests.insert(request.id, now_ns);
             }
-            Seen::Answered {
+            WitnessEvent::Answered {
                 request,
                 copy: 0,
                 answer,
-            } if self.asked.contains_key(request) => {
+            } if self.open_requests.contains_key(request) => {
                 self.answered.insert(*request, answer.clone());
             }
-            Seen::Heard { request, answer } => self.heard(*request, answer.as_ref(), now_ns),
-            Seen::Act { act, done: true } => {
+            WitnessEvent::AnswerReceived { request, answer } => {
+                self.answer_received(*request, answer.as_ref(), now_ns)
+            }
+            WitnessEvent::Act { act, done: true } => {
                 self.act(act);
                 if !self.standing.is_empty() {
                     self.trouble_ns = self.trouble_ns.max(now_ns);
                 }
             }
-            Seen::Closing(truth) => return self.judge(truth, now_ns),
+            WitnessEvent::Closing(truth) => return self.judge(truth, now_ns),
             _ => {}
         }
         Ok(())
@@ -252,7 +254,7 @@ mod tests {
         }]})
     }
 
-    fn told() -> Log {
+    fn reported() -> Log {
         Log::new().start().state("ready").command("flatten", None)
     }
 
@@ -263,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_position_that_is_left_is_found() {
-        let late = || told().stream(false).later_ms(21_000);
+        let late = || reported().stream(false).later_ms(21_000);
         assert!(judged(late(), "1").is_err());
         assert!(judged(late(), "-1").is_err());
         assert_eq!(judged(late(), "0"), Ok(()));
@@ -272,20 +274,20 @@ mod tests {
             Ok(()),
             "the position belongs to a person"
         );
-        assert_eq!(judged(told().later_ms(19_000), "1"), Ok(()));
-        let over = told().command("resume", None).later_ms(30_000);
+        assert_eq!(judged(reported().later_ms(19_000), "1"), Ok(()));
+        let over = reported().command("resume", None).later_ms(30_000);
         assert_eq!(judged(over, "1"), Ok(()));
     }
 
     #[test]
     fn a_start_closes_after_its_snapshots_are_current() {
-        let again = || told().later_ms(1_000).start().command("flatten", None);
+        let again = || reported().later_ms(1_000).start().command("flatten", None);
         assert_eq!(judged(again().later_ms(34_000), "1"), Ok(()));
         assert!(judged(again().later_ms(36_000), "1").is_err());
         let places = json!({"act": "place", "client_order_id": "mm.9.1"});
-        let beside = told().act(places).start().command("flatten", None);
+        let alongside = reported().act(places).start().command("flatten", None);
         assert_eq!(
-            judged(beside.later_ms(36_000), "1"),
+            judged(alongside.later_ms(36_000), "1"),
             Ok(()),
             "the start watches the other instance"
         );
@@ -293,14 +295,18 @@ mod tests {
 
     #[test]
     fn missing_or_late_responses_restart_the_time() {
-        let asked = || told().later_ms(5_000).ask("GET", "/fapi/v3/account", &[]);
-        let lost = asked().unheard().later_ms(19_000);
+        let requested = || {
+            reported()
+                .later_ms(5_000)
+                .request("GET", "/fapi/v3/account", &[])
+        };
+        let lost = requested().without_answer().later_ms(19_000);
         assert_eq!(judged(lost, "1"), Ok(()));
-        let late = asked().later_ms(5_000).heard(200, &[], "{}");
+        let late = requested().later_ms(5_000).with_answer(200, &[], "{}");
         assert_eq!(judged(late.later_ms(19_000), "1"), Ok(()));
-        let limit = asked().heard(429, &[("retry-after", "30")], "{}");
+        let limit = requested().with_answer(429, &[("retry-after", "30")], "{}");
         assert_eq!(judged(limit.later_ms(45_000), "1"), Ok(()));
-        let prompt = asked().heard(200, &[], "{}").later_ms(19_000);
+        let prompt = requested().with_answer(200, &[], "{}").later_ms(19_000);
         assert!(judged(prompt, "1").is_err());
     }
 
@@ -308,7 +314,7 @@ mod tests {
     fn a_stopped_symbol_stops_the_time() {
         let stops = json!({"act": "rules", "symbol": "BTCUSDT", "status": "SETTLING"});
         let trades = json!({"act": "rules", "symbol": "BTCUSDT", "status": "TRADING"});
-        let stopped = told().act(stops).later_ms(30_000);
+        let stopped = reported().act(stops).later_ms(30_000);
         assert_eq!(judged(stopped.clone(), "1"), Ok(()));
         assert!(judged(stopped.act(trades).later_ms(21_000), "1").is_err());
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire;
-use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
+use crate::witness::{Entry, ProcessEvent, Rest, Terms, WitnessEvent};
 
 /// Longest time from the delivery of the event of a forced close to the reaction.
 const WITHIN_NS: i64 = 5_000_000_000;
@@ -23,7 +23,7 @@ pub struct Forced {
     instruments: BTreeSet<String>,
     state: String,
     /// When the run reported a forced close to which it has not reacted yet.
-    told_ns: Option<i64>,
+    noticed_ns: Option<i64>,
     /// When the first event of each forced order was emitted, because a venue may repeat events.
     first: BTreeMap<String, i64>,
     /// Events of forced closes in flight, and when the first event of the order was emitted.
@@ -54,7 +54,7 @@ impl Forced {
             strategies: terms.strategies.iter().map(|one| one.id.clone()).collect(),
             instruments: futures(terms),
             state: String::new(),
-            told_ns: None,
+            noticed_ns: None,
             first: BTreeMap::new(),
             emitted: BTreeMap::new(),
             closed_ns: 0,
@@ -116,8 +116,8 @@ impl Check for Forced {
     }
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
-        if let Some(told_ns) = self.told_ns
-            && entry.at_ns > told_ns
+        if let Some(noticed_ns) = self.noticed_ns
+            && entry.at_ns > noticed_ns
         {
             return Err(format!(
                 "the run reported a forced close and is {}, but its configuration requires {}",
@@ -136,16 +136,18 @@ impl Check for Forced {
             ));
         }
         match &entry.seen {
-            Seen::Act { act, done: true } if act["act"] == "adl" || act["act"] == "liquidate" => {
+            WitnessEvent::Act { act, done: true }
+                if act["act"] == "adl" || act["act"] == "liquidate" =>
+            {
                 self.closed_ns = entry.at_ns;
             }
-            Seen::Emitted { event, text, .. } => {
+            WitnessEvent::Emitted { event, text, .. } => {
                 if let Some(order) = self.forced_order(text) {
                     let first = *self.first.entry(order).or_insert(entry.at_ns);
                     self.emitted.insert(*event, first);
                 }
             }
-            Seen::Delivered { event, .. } => {
+            WitnessEvent::Delivered { event, .. } => {
                 let emitted = self.emitted.remove(event);
                 let is_news =
                     emitted.is_some_and(|at_ns| at_ns.min(self.closed_ns) > self.reported_ns);
@@ -154,32 +156,35 @@ impl Check for Forced {
                     self.due_ns.get_or_insert(entry.at_ns + WITHIN_NS);
                 }
             }
-            Seen::Process(ProcessSeen::Resumed { .. }) => self.stopped = false,
-            Seen::Process(ProcessSeen::Paused { .. } | ProcessSeen::Crashed { .. })
-            | Seen::Commanded { .. } => {
-                self.stopped = matches!(entry.seen, Seen::Process(ProcessSeen::Paused { .. }));
+            WitnessEvent::Process(ProcessEvent::Resumed { .. }) => self.stopped = false,
+            WitnessEvent::Process(ProcessEvent::Paused { .. } | ProcessEvent::Crashed { .. })
+            | WitnessEvent::Commanded { .. } => {
+                self.stopped = matches!(
+                    entry.seen,
+                    WitnessEvent::Process(ProcessEvent::Paused { .. })
+                );
                 self.due_ns = None;
             }
-            Seen::ForcedClose { .. } => {
+            WitnessEvent::ForcedClose { .. } => {
                 self.reported_ns = entry.at_ns;
                 if !self.has_reacted() {
-                    self.told_ns = Some(entry.at_ns);
+                    self.noticed_ns = Some(entry.at_ns);
                 }
             }
-            Seen::State { to, .. } => {
+            WitnessEvent::State { to, .. } => {
                 self.state.clone_from(to);
                 if self.has_reacted() {
-                    self.told_ns = None;
+                    self.noticed_ns = None;
                     self.due_ns = None;
                 }
             }
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 "booting".clone_into(&mut self.state);
-                self.told_ns = None;
+                self.noticed_ns = None;
                 self.due_ns = None;
                 self.stopped = false;
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
             _ => {}
@@ -294,25 +299,25 @@ mod tests {
         let order = json!({"s": "BTCUSDT", "c": "adl_autoclose", "z": "1"});
         let event = json!({"e": "ORDER_TRADE_UPDATE", "o": order});
         let act = || Log::new().start().state("ready").act(json!({"act": "adl"}));
-        let told = || act().user_event(&event);
+        let reported = || act().user_event(&event);
         let late = |log: Log| verdict(rule("halt"), &log.later_ms(6_000).pong());
-        assert!(late(told()).is_err());
-        assert_eq!(late(told().state("halted")), Ok(()));
-        assert_eq!(late(told().start()), Ok(()), "the process was killed");
+        assert!(late(reported()).is_err());
+        assert_eq!(late(reported().state("halted")), Ok(()));
+        assert_eq!(late(reported().start()), Ok(()), "the process was killed");
     }
 
     #[test]
     fn a_run_that_ignores_its_reaction_is_found() {
-        let told = |reaction: &str, to: &str| {
+        let reported = |reaction: &str, to: &str| {
             let log = Log::new().state("ready").forced_close();
             let log = log.state(to).later_ms(1).booked("mm.a.1", 1, "1");
             verdict(rule(reaction), &log)
         };
-        assert_eq!(told("halt", "halted"), Ok(()));
-        assert!(told("halt", "ready").is_err());
-        assert!(told("halt", "paused").is_err());
-        assert_eq!(told("pause", "paused"), Ok(()));
-        assert!(told("pause", "ready").is_err());
-        assert_eq!(told("continue", "ready"), Ok(()));
+        assert_eq!(reported("halt", "halted"), Ok(()));
+        assert!(reported("halt", "ready").is_err());
+        assert!(reported("halt", "paused").is_err());
+        assert_eq!(reported("pause", "paused"), Ok(()));
+        assert!(reported("pause", "ready").is_err());
+        assert_eq!(reported("continue", "ready"), Ok(()));
     }
 }

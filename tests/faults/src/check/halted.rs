@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rust_decimal::Decimal;
 
 use super::Check;
-use super::wire::{self, Asked, Report};
-use crate::witness::{Entry, ProcessSeen, Request, RequestId, Rest, Seen};
+use super::wire::{self, Report, RequestKind};
+use crate::witness::{Entry, ProcessEvent, Request, RequestId, Rest, WitnessEvent};
 
 /// Cancels must leave within this time. An order of unknown state is queried first, and the
 /// response may take as long as a request may.
@@ -38,7 +38,7 @@ pub struct Halted {
     /// Orders without a price.
     markets: BTreeSet<String>,
     /// Requests without a response, and when they were sent.
-    asked: BTreeMap<RequestId, i64>,
+    open_requests: BTreeMap<RequestId, i64>,
     /// The last time at which something kept requests from being sent or answered.
     trouble_ns: i64,
     /// The journal does not write.
@@ -56,7 +56,7 @@ impl Halted {
         self.resting.values_mut().for_each(|since| *since = None);
     }
 
-    fn told(&mut self, report: &Report) {
+    fn reported(&mut self, report: &Report) {
         if report.is_final() {
             self.end(&report.id);
         }
@@ -90,13 +90,16 @@ impl Halted {
 
     /// Whether no request waits long for its response, and the journal writes.
     fn could_send(&self, now_ns: i64) -> bool {
-        let is_late = self.asked.values().any(|sent| now_ns > sent + LATE_NS);
+        let is_late = self
+            .open_requests
+            .values()
+            .any(|sent| now_ns > sent + LATE_NS);
         !self.hangs && !is_late
     }
 
     fn sent(&mut self, request: &Request) {
-        match wire::asked(request) {
-            Asked::Place(orders) => {
+        match wire::request_kind(request) {
+            RequestKind::Place(orders) => {
                 for order in &orders {
                     self.quantities.insert(order.id.clone(), order.qty);
                     if order.price.is_none() {
@@ -106,14 +109,19 @@ impl Halted {
                 let ids = orders.into_iter().map(|order| order.id).collect();
                 self.placed.insert(request.id, ids);
             }
-            Asked::Cancel(ids) => ids.iter().for_each(|id| {
+            RequestKind::Cancel(ids) => ids.iter().for_each(|id| {
                 self.resting.remove(id);
             }),
             _ => {}
         }
     }
 
-    fn heard(&mut self, request: RequestId, entry: &Entry, answer: &crate::witness::Answer) {
+    fn answer_received(
+        &mut self,
+        request: RequestId,
+        entry: &Entry,
+        answer: &crate::witness::Answer,
+    ) {
         let placed = self.placed.remove(&request);
         if !wire::is_done(answer) {
             if let Some(wait_ns) = wire::wait_ns(answer) {
@@ -129,14 +137,14 @@ impl Halted {
                 let since = is_wanted.then_some(entry.at_ns);
                 self.resting.entry(report.id).or_insert(since);
             } else {
-                self.told(&report);
+                self.reported(&report);
             }
         }
     }
 
     /// Late and lost responses count as trouble.
     fn settle(&mut self, request: RequestId, is_lost: bool, now_ns: i64) {
-        let sent_ns = self.asked.remove(&request);
+        let sent_ns = self.open_requests.remove(&request);
         if is_lost || sent_ns.is_some_and(|sent| now_ns > sent + LATE_NS) {
             self.trouble_ns = now_ns;
         }
@@ -185,37 +193,37 @@ impl Check for Halted {
             ));
         }
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.resting.clear();
-                self.asked.clear();
+                self.open_requests.clear();
                 self.halts.clear();
                 self.hangs = false;
             }
-            Seen::Process(_) => self.forget(),
-            Seen::Journal(word) => {
+            WitnessEvent::Process(_) => self.forget(),
+            WitnessEvent::Journal(word) => {
                 self.hangs = matches!(word.as_str(), "stalled" | "failed");
                 self.trouble_ns = entry.at_ns;
             }
-            Seen::Commanded { strategy, command } => {
+            WitnessEvent::Commanded { strategy, command } => {
                 self.commanded(strategy.as_ref(), command, entry.at_ns);
             }
-            Seen::Sent(request) => {
-                self.asked.insert(request.id, entry.at_ns);
+            WitnessEvent::Sent(request) => {
+                self.open_requests.insert(request.id, entry.at_ns);
                 self.sent(request);
             }
-            Seen::Heard { request, answer } => {
+            WitnessEvent::AnswerReceived { request, answer } => {
                 self.settle(*request, answer.is_none(), entry.at_ns);
                 if let Some(answer) = answer {
-                    self.heard(*request, entry, answer);
+                    self.answer_received(*request, entry, answer);
                 }
             }
-            Seen::Executed {
+            WitnessEvent::Executed {
                 client_order_id,
                 executed_qty,
             } => return self.executed(client_order_id, executed_qty, entry.at_ns),
-            Seen::Emitted { text, .. } => {
-                if let Some(report) = wire::told(text) {
-                    self.told(&report);
+            WitnessEvent::Emitted { text, .. } => {
+                if let Some(report) = wire::event_report(text) {
+                    self.reported(&report);
                 }
             }
             _ => {}
@@ -236,7 +244,10 @@ mod tests {
     /// An order that rests as far as the runtime knows.
     fn resting() -> Log {
         let body = r#"{"clientOrderId":"mm.a.1","orderId":1,"status":"NEW","executedQty":"0"}"#;
-        Log::new().start().order("mm.a.1").heard(200, &[], body)
+        Log::new()
+            .start()
+            .order("mm.a.1")
+            .with_answer(200, &[], body)
     }
 
     #[test]
@@ -285,34 +296,34 @@ mod tests {
     fn an_order_in_flight_at_the_halt_needs_a_cancel() {
         let body = r#"{"clientOrderId":"mm.a.1","orderId":1,"status":"NEW","executedQty":"0"}"#;
         let sent = || Log::new().start().order("mm.a.1");
-        let heard = |strategy| sent().command("halt", strategy).heard(200, &[], body);
+        let answer = |strategy| sent().command("halt", strategy).with_answer(200, &[], body);
         let filled = |log: Log| {
             let filled = log.later_ms(2_100).executed("mm.a.1", "0.5");
             verdict(Halted::default(), &filled)
         };
-        assert!(filled(heard(None)).is_err());
-        assert!(filled(heard(Some("mm"))).is_err());
+        assert!(filled(answer(None)).is_err());
+        assert!(filled(answer(Some("mm"))).is_err());
         assert_eq!(
-            filled(heard(Some("ema"))),
+            filled(answer(Some("ema"))),
             Ok(()),
             "another strategy was halted"
         );
-        assert_eq!(filled(heard(None).cancel("mm.a.1")), Ok(()));
+        assert_eq!(filled(answer(None).cancel("mm.a.1")), Ok(()));
         let resumed = sent().command("halt", None).command("resume", None);
-        assert_eq!(filled(resumed.heard(200, &[], body)), Ok(()));
+        assert_eq!(filled(resumed.with_answer(200, &[], body)), Ok(()));
     }
 
     #[test]
     fn fills_are_excused_while_nothing_can_be_sent() {
         let halted = || resting().command("halt", None);
         let filled = |log: Log| verdict(Halted::default(), &log.executed("mm.a.1", "0.5"));
-        let asks = || halted().ask("GET", "/fapi/v1/openOrders", &[]);
+        let log = || halted().request("GET", "/fapi/v1/openOrders", &[]);
         assert_eq!(
-            filled(asks().later_ms(3_000)),
+            filled(log().later_ms(3_000)),
             Ok(()),
             "no response came yet"
         );
-        let lost = || asks().later_ms(3_000).unheard();
+        let lost = || log().later_ms(3_000).without_answer();
         assert_eq!(
             filled(lost().later_ms(1_000)),
             Ok(()),
@@ -329,7 +340,7 @@ mod tests {
     fn market_orders_may_fill_after_a_halt() {
         let body = r#"{"clientOrderId":"mm.a.2","orderId":2,"status":"NEW","executedQty":"0"}"#;
         let market = Log::new().start().place_market("mm.a.2", "SELL");
-        let halted = market.heard(200, &[], body).command("halt", None);
+        let halted = market.with_answer(200, &[], body).command("halt", None);
         let filled = halted.later_ms(3_000).executed("mm.a.2", "1");
         assert_eq!(verdict(Halted::default(), &filled), Ok(()));
     }
@@ -340,15 +351,15 @@ mod tests {
         let ended = Log::new().start().order("mm.a.1");
         let ended = ended
             .order_event("mm.a.1", "FILLED", "1")
-            .heard(200, &[], body);
+            .with_answer(200, &[], body);
         let sound = ended.command("halt", None).later_ms(21_000);
         assert_eq!(verdict(Halted::default(), &sound.state("halted")), Ok(()));
     }
 
     #[test]
     fn a_rate_limit_refusal_delays_cancels() {
-        let waits = resting().ask("GET", "/fapi/v1/openOrders", &[]);
-        let waits = waits.heard(429, &[("retry-after", "50")], "{}");
+        let waits = resting().request("GET", "/fapi/v1/openOrders", &[]);
+        let waits = waits.with_answer(429, &[("retry-after", "50")], "{}");
         let sound = waits.command("halt", None).later_ms(40_000).state("halted");
         assert_eq!(verdict(Halted::default(), &sound), Ok(()));
     }

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
 /// Weight of a minute on futures (docs/interface/limits.md#limits-in-force).
 const LIMIT: u32 = 2_400;
@@ -32,34 +32,34 @@ impl Check for Headers {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.futures.clear();
                 self.used = None;
             }
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id, ..
             } => {
                 self.intended.insert(client_order_id.clone(), entry.at_ns);
             }
-            Seen::Sent(request) if request.surface == "futures" => {
+            WitnessEvent::Sent(request) if request.surface == "futures" => {
                 self.futures.insert(request.id);
-                let asked = wire::asked(request);
-                let opens = matches!(&asked, Asked::Place(orders)
+                let kind = wire::request_kind(request);
+                let opens = matches!(&kind, RequestKind::Place(orders)
                     if orders.iter().any(|order| self.intended.remove(&order.id).is_some()));
                 let ordinary = opens || request.path.ends_with("/depth");
-                if let Some((used, heard_ns)) = self.used
+                if let Some((used, received_ns)) = self.used
                     && ordinary
                     && used >= LIMIT
-                    && entry.at_ns <= heard_ns + FRESH_NS
+                    && entry.at_ns <= received_ns + FRESH_NS
                 {
-                    let ms = (entry.at_ns - heard_ns) / 1_000_000;
+                    let ms = (entry.at_ns - received_ns) / 1_000_000;
                     return Err(format!(
                         "{} is sent {ms} ms after a header showed {used} of {LIMIT} used",
                         request.route
                     ));
                 }
             }
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } if self.futures.remove(request) => {
@@ -82,8 +82,10 @@ mod tests {
     use crate::check::log::{Log, verdict};
 
     fn used(weight: &str) -> Log {
-        let asked = Log::new().start().ask("GET", "/fapi/v1/openOrders", &[]);
-        asked.heard(200, &[(USED, weight)], "[]").later_ms(100)
+        let log = Log::new()
+            .start()
+            .request("GET", "/fapi/v1/openOrders", &[]);
+        log.with_answer(200, &[(USED, weight)], "[]").later_ms(100)
     }
 
     #[test]

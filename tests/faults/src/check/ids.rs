@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -19,10 +19,10 @@ impl Check for Ids {
     }
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
-        let Seen::Sent(request) = &entry.seen else {
+        let WitnessEvent::Sent(request) = &entry.seen else {
             return Ok(());
         };
-        if let Asked::Place(orders) = wire::asked(request) {
+        if let RequestKind::Place(orders) = wire::request_kind(request) {
             for placed in orders {
                 if !self.orders.insert(placed.id.clone()) {
                     return Err(format!("client order id {} was sent before", placed.id));
@@ -61,13 +61,11 @@ mod tests {
     #[test]
     fn a_nonce_that_was_used_is_found() {
         let nonce = |n: &str| [("nonce", n.to_owned())];
-        let sound = Log::new().ask("GET", "/fapi/v3/order", &nonce("1")).ask(
-            "GET",
-            "/fapi/v3/order",
-            &nonce("2"),
-        );
+        let sound = Log::new()
+            .request("GET", "/fapi/v3/order", &nonce("1"))
+            .request("GET", "/fapi/v3/order", &nonce("2"));
         assert_eq!(verdict(Ids::default(), &sound), Ok(()));
-        let broken = sound.ask("GET", "/fapi/v3/account", &nonce("1"));
+        let broken = sound.request("GET", "/fapi/v3/account", &nonce("1"));
         assert!(verdict(Ids::default(), &broken).is_err());
     }
 }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::closings::Closings;
-use super::wire::{self, Asked, Placed};
-use crate::witness::{Entry, IntentTerms, Rest, Seen, Terms};
+use super::wire::{self, Placed, RequestKind};
+use crate::witness::{Entry, IntentTerms, Rest, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Check for Intents {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Intended {
+            WitnessEvent::Intended {
                 process,
                 client_order_id,
                 terms,
@@ -36,8 +36,8 @@ impl Check for Intents {
                 let intended = (*process, terms.clone());
                 self.waiting.insert(client_order_id.clone(), intended);
             }
-            Seen::Sent(request) => {
-                if let Asked::Place(orders) = wire::asked(request) {
+            WitnessEvent::Sent(request) => {
+                if let RequestKind::Place(orders) = wire::request_kind(request) {
                     for placed in orders {
                         self.sent(&placed, request.process)?;
                     }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_market_order_that_is_sent_again_under_another_id_is_found() {
         let meant = Log::new().intend_order("mm.a.1", "BUY", None, false);
-        let sent = meant.place_market("mm.a.1", "BUY").unheard();
+        let sent = meant.place_market("mm.a.1", "BUY").without_answer();
         assert_eq!(verdict(rule(), &sent), Ok(()));
         assert!(verdict(rule(), &sent.place_market("mm.a.2", "BUY")).is_err());
     }

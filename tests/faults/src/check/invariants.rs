@@ -1,7 +1,7 @@
 //! The runtime checks its own books in every build. It must never find a contradiction.
 
 use super::Check;
-use crate::witness::{Entry, Rest, Seen};
+use crate::witness::{Entry, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -14,8 +14,8 @@ impl Check for Invariants {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::InvariantBroken { words, report } => {
-                Err(format!("{words} (the bug report has {report} bytes)"))
+            WitnessEvent::InvariantBroken { text, report } => {
+                Err(format!("{text} (the bug report has {report} bytes)"))
             }
             _ => Ok(()),
         }

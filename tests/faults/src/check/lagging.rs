@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Check;
 use super::orders::Orders;
 use super::wire;
-use crate::witness::{Entry, RequestId, Rest, Seen, Terms};
+use crate::witness::{Entry, RequestId, Rest, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
 pub struct Lagging {
     orders: Orders,
     /// Orders whose final event is in flight, by event.
-    told: BTreeMap<u64, String>,
+    reported: BTreeMap<u64, String>,
     /// Orders of whose end the runtime was notified.
     ended: BTreeSet<String>,
     /// The venue's own responses, to compare them with those that the runtime received.
@@ -28,7 +28,7 @@ impl Lagging {
     pub fn new(terms: &Terms) -> Self {
         Self {
             orders: Orders::new(terms),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
             ended: BTreeSet::new(),
             answered: BTreeMap::new(),
             misled: false,
@@ -44,23 +44,23 @@ impl Check for Lagging {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         self.orders.see(entry);
         match &entry.seen {
-            Seen::Emitted { event, text, .. } => {
-                let report = wire::told(text).filter(wire::Report::is_final);
+            WitnessEvent::Emitted { event, text, .. } => {
+                let report = wire::event_report(text).filter(wire::Report::is_final);
                 if let Some(report) = report {
-                    self.told.insert(*event, report.id);
+                    self.reported.insert(*event, report.id);
                 }
             }
-            Seen::Delivered { event, .. } => {
-                self.ended.extend(self.told.remove(event));
+            WitnessEvent::Delivered { event, .. } => {
+                self.ended.extend(self.reported.remove(event));
             }
-            Seen::Answered {
+            WitnessEvent::Answered {
                 request,
                 copy: 0,
                 answer,
             } => {
                 self.answered.insert(*request, answer.body.clone());
             }
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
@@ -70,12 +70,14 @@ impl Check for Lagging {
                 let ended = ended.filter(wire::Report::is_final);
                 self.ended.extend(ended.map(|report| report.id));
             }
-            Seen::Adjusted { kind, of, .. } if kind == "alive" && self.ended.contains(of) => {
+            WitnessEvent::Adjusted { kind, of, .. }
+                if kind == "alive" && self.ended.contains(of) =>
+            {
                 return Err(format!(
                     "{of} is revived, although the runtime was notified of its end"
                 ));
             }
-            Seen::Denied { client_order_id } if !self.misled => {
+            WitnessEvent::Denied { client_order_id } if !self.misled => {
                 let mut live = self.orders.live();
                 let open = live.find(|own| own.placed.id == *client_order_id && own.accepted);
                 if open.is_some_and(|own| own.left() > rust_decimal::Decimal::ZERO) {

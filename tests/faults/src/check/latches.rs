@@ -10,8 +10,8 @@ use rust_decimal::Decimal;
 use super::Check;
 use super::fills::Fills;
 use super::orders::Orders;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, IntentTerms, ProcessSeen, Rest, Seen, Terms};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, IntentTerms, ProcessEvent, Rest, Terms, WitnessEvent};
 
 /// The latches; the stricter one comes later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,8 +133,10 @@ impl Check for Latches {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Commanded { strategy, command } => self.commanded(strategy.as_ref(), command),
-            Seen::Latched {
+            WitnessEvent::Commanded { strategy, command } => {
+                self.commanded(strategy.as_ref(), command)
+            }
+            WitnessEvent::Latched {
                 account,
                 strategies,
             } => {
@@ -142,21 +144,21 @@ impl Check for Latches {
                 let of_each = strategies.map(|(id, word)| (id.clone(), Latch::of(word)));
                 self.on_disk = (Latch::of(account), of_each.collect());
             }
-            Seen::CommandsKept => self.is_kept()?,
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::CommandsKept => self.is_kept()?,
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 (self.account, self.strategies) = self.on_disk.clone();
                 self.forbidden.clear();
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id,
                 terms,
                 ..
             } => self.intended(client_order_id, terms),
-            Seen::Sent(request) => {
-                if let Asked::Place(orders) = wire::asked(request) {
+            WitnessEvent::Sent(request) => {
+                if let RequestKind::Place(orders) = wire::request_kind(request) {
                     for placed in orders {
                         if let Some(latch) = self.forbidden.get(&placed.id) {
                             return Err(format!("{} was accepted while {latch:?}", placed.id));
@@ -164,12 +166,12 @@ impl Check for Latches {
                     }
                 }
             }
-            Seen::Flattened(truth) if !self.lost => {
+            WitnessEvent::Flattened(truth) if !self.lost => {
                 let held = self.fills.held(truth);
                 let mut sure = held
                     .iter()
                     .filter(|((_, at), qty)| at.starts_with("futures:") || qty.abs() > SPOT_LEFT)
-                    .filter(|(key, _)| !self.fills.outside().is_unsure(key));
+                    .filter(|(key, _)| !self.fills.outside_trading().is_unsure(key));
                 if let Some(((strategy, instrument), qty)) = sure.next() {
                     return Err(format!(
                         "{strategy} still holds {qty} of {instrument} according to the venue's trades"
@@ -229,13 +231,13 @@ mod tests {
     #[test]
     fn a_halt_in_the_file_survives_a_restart() {
         let halted = || Log::new().start().command("halt", None);
-        assert!(orders(halted().latched("halted", &[]).start()).is_err());
+        assert!(orders(halted().kill_switch_file("halted", &[]).start()).is_err());
         assert_eq!(
             orders(halted().start()),
             Ok(()),
             "the kill came before the file was written"
         );
-        let one = |id| halted().latched("none", &[(id, "halted")]).start();
+        let one = |id| halted().kill_switch_file("none", &[(id, "halted")]).start();
         assert!(orders(one("mm")).is_err());
         assert_eq!(orders(one("other")), Ok(()));
     }
@@ -244,7 +246,10 @@ mod tests {
     fn an_answered_command_is_in_the_file() {
         let answered = |strategy, account, own: &[_]| {
             let halted = Log::new().start().command("halt", strategy);
-            verdict(rule(), &halted.latched(account, own).commands_kept())
+            verdict(
+                rule(),
+                &halted.kill_switch_file(account, own).commands_kept(),
+            )
         };
         assert_eq!(answered(None, "halted", &[]), Ok(()));
         assert!(answered(None, "paused", &[]).is_err());
@@ -259,7 +264,12 @@ mod tests {
                 state: state.to_owned(),
                 ..View::default()
             };
-            at_rest(rule(), &Log::new().latched(file, &[]), json!({}), view)
+            at_rest(
+                rule(),
+                &Log::new().kill_switch_file(file, &[]),
+                json!({}),
+                view,
+            )
         };
         assert_eq!(rest("paused", "paused"), Ok(()));
         assert_eq!(rest("ready", "none"), Ok(()));

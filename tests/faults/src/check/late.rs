@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, Rest, WitnessEvent};
 
 /// The longest time from the release of an order to its bytes on the wire.
 const WITHIN_NS: i64 = 1_050_000_000;
@@ -21,14 +21,14 @@ impl Check for Late {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Released {
+            WitnessEvent::Released {
                 client_order_id,
                 at_ns,
             } => {
                 self.0.insert(client_order_id.clone(), *at_ns);
             }
-            Seen::Sent(request) => {
-                let Asked::Place(orders) = wire::asked(request) else {
+            WitnessEvent::Sent(request) => {
+                let RequestKind::Place(orders) = wire::request_kind(request) else {
                     return Ok(());
                 };
                 for placed in orders {

@@ -26,8 +26,10 @@ use serde_json::Value;
 use super::Check;
 use super::fills::{self, Fills};
 use super::ticks::Ticks;
-use super::wire::{self, Asked};
-use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Rest, Seen, StrategyView, Terms};
+use super::wire::{self, RequestKind};
+use crate::witness::{
+    Answer, Entry, ProcessEvent, RequestId, Rest, StrategyView, Terms, WitnessEvent,
+};
 
 /// The venue rounds reported values to 8 decimals, and so does the runtime.
 const ROUNDING: Decimal = Decimal::from_parts(1, 0, 0, false, 6);
@@ -166,8 +168,8 @@ impl Ledgers {
         let unpaid = self.unpaid.get(id);
         let is_late = unpaid.is_some_and(|booked| at_ns < booked + FEE_LATE_NS);
         let is_listed = !self.unlisted && !self.documented.contains(id);
-        let is_told = !self.estimated.contains(id) && is_listed && !books.unpriced && !is_late;
-        if is_told && (fees < books.fees - rounded || fees > books.fees_most + rounded) {
+        let is_reported = !self.estimated.contains(id) && is_listed && !books.unpriced && !is_late;
+        if is_reported && (fees < books.fees - rounded || fees > books.fees_most + rounded) {
             return Err(format!(
                 "{id} booked {fees} in fees, but the venue charged {} to {}",
                 books.fees, books.fees_most
@@ -250,21 +252,21 @@ impl Check for Ledgers {
             ticks.learn(&entry.seen);
         }
         match &entry.seen {
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) => self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn"),
-            Seen::Sent(request) => {
-                if matches!(wire::asked(request), Asked::Trades(_)) {
+            WitnessEvent::Sent(request) => {
+                if matches!(wire::request_kind(request), RequestKind::Trades(_)) {
                     self.questions.insert(request.id);
                 }
             }
-            Seen::Answered {
+            WitnessEvent::Answered {
                 request, answer, ..
             } if self.questions.contains(request) => {
                 let refused = code_of(answer).is_some_and(|code| !OF_ANY_ROUTE.contains(&code));
                 self.unlisted |= answer.status == 404 || refused;
             }
-            Seen::View(view) => {
+            WitnessEvent::View(view) => {
                 for (instrument, mark) in &view.marks {
                     let mark = wire::decimal(mark);
                     let (least, most) =
@@ -272,7 +274,7 @@ impl Check for Ledgers {
                     (*least, *most) = ((*least).min(mark), (*most).max(mark));
                 }
             }
-            Seen::Booked {
+            WitnessEvent::Booked {
                 client_order_id,
                 trade_id: ..=-1,
                 ..
@@ -280,7 +282,7 @@ impl Check for Ledgers {
                 let owner = wire::strategy(client_order_id).to_owned();
                 self.estimated.insert(owner);
             }
-            Seen::Booked {
+            WitnessEvent::Booked {
                 client_order_id,
                 fee,
                 ..
@@ -302,7 +304,8 @@ impl Check for Ledgers {
         let none = Books::default();
         for own in &rest.view.strategies {
             // The proceeds of outside orders are not a trade of the owner.
-            if self.strategies.contains(&own.id) && !self.fills.outside().concerns(&own.id) {
+            if self.strategies.contains(&own.id) && !self.fills.outside_trading().concerns(&own.id)
+            {
                 self.strategy(own, books.get(&own.id).unwrap_or(&none), rest.at_ns)?;
             }
         }

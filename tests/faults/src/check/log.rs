@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::Check;
 use crate::witness::{
-    Answer, Entry, IntentTerms, LimitTerms, ProcessSeen, Request, Rest, Seen, StrategyTerms, Terms,
-    View,
+    Answer, Entry, IntentTerms, LimitTerms, ProcessEvent, Request, Rest, StrategyTerms, Terms,
+    View, WitnessEvent,
 };
 
 /// A strategy `mm` on one futures symbol.
@@ -77,7 +77,7 @@ impl Log {
         }
     }
 
-    fn with(mut self, seen: Seen) -> Self {
+    fn with(mut self, seen: WitnessEvent) -> Self {
         let number = self.entries.len() as u64;
         let at_ns = self.now_ns;
         self.entries.push(Entry {
@@ -108,13 +108,13 @@ impl Log {
     pub fn boot(mut self) -> Self {
         self.process += u32::from(!self.entries.is_empty());
         let process = self.process;
-        self.with(Seen::Process(ProcessSeen::Started { process }))
+        self.with(WitnessEvent::Process(ProcessEvent::Started { process }))
     }
 
     /// The process got this verdict on its journal, and runs.
     pub fn run_after(self, journal: &str) -> Self {
         let process = self.process;
-        self.with(Seen::Process(ProcessSeen::Running {
+        self.with(WitnessEvent::Process(ProcessEvent::Running {
             process,
             epoch: u64::from(process),
             journal: journal.to_owned(),
@@ -122,7 +122,7 @@ impl Log {
     }
 
     pub fn state(self, to: &str) -> Self {
-        self.with(Seen::State {
+        self.with(WitnessEvent::State {
             from: "syncing".to_owned(),
             to: to.to_owned(),
             doubts: Vec::new(),
@@ -132,17 +132,17 @@ impl Log {
     /// The process is stopped.
     pub fn paused(self) -> Self {
         let process = self.process;
-        self.with(Seen::Process(ProcessSeen::Paused { process }))
+        self.with(WitnessEvent::Process(ProcessEvent::Paused { process }))
     }
 
     /// The stopped process continues.
     pub fn resumed(self) -> Self {
         let process = self.process;
-        self.with(Seen::Process(ProcessSeen::Resumed { process }))
+        self.with(WitnessEvent::Process(ProcessEvent::Resumed { process }))
     }
 
     pub fn faults_ended(self) -> Self {
-        self.with(Seen::FaultsEnded)
+        self.with(WitnessEvent::FaultsEnded)
     }
 
     /// The user stream of futures connects or ends.
@@ -152,7 +152,7 @@ impl Log {
 
     /// One of several user streams of futures connects or ends.
     pub fn stream_of(self, stream: u64, up: bool) -> Self {
-        self.with(Seen::Stream {
+        self.with(WitnessEvent::Stream {
             stream,
             surface: "futures".to_owned(),
             user: true,
@@ -163,7 +163,7 @@ impl Log {
     /// An order is released.
     pub fn release(self, id: &str) -> Self {
         let at_ns = self.now_ns;
-        self.with(Seen::Released {
+        self.with(WitnessEvent::Released {
             client_order_id: id.to_owned(),
             at_ns,
         })
@@ -177,7 +177,7 @@ impl Log {
     /// A strategy intends an order of 1; without a price it is a market order.
     pub fn intend_order(self, id: &str, side: &str, price: Option<&str>, reduces: bool) -> Self {
         let process = self.process;
-        self.with(Seen::Intended {
+        self.with(WitnessEvent::Intended {
             process,
             client_order_id: id.to_owned(),
             terms: IntentTerms {
@@ -193,7 +193,7 @@ impl Log {
 
     /// The state of a strategy, with the order if it intended one.
     pub fn knew(self, strategy: &str, state: u64, id: Option<&str>) -> Self {
-        self.with(Seen::Knew {
+        self.with(WitnessEvent::Knew {
             strategy: strategy.to_owned(),
             client_order_id: id.map(str::to_owned),
             state,
@@ -202,7 +202,7 @@ impl Log {
 
     /// A strategy gets a state that it saved earlier.
     pub fn given(self, strategy: &str, state: u64) -> Self {
-        self.with(Seen::Given {
+        self.with(WitnessEvent::Given {
             strategy: strategy.to_owned(),
             state,
         })
@@ -210,17 +210,17 @@ impl Log {
 
     /// A command of the operator, for one strategy or for the whole run.
     pub fn command(self, command: &str, strategy: Option<&str>) -> Self {
-        self.with(Seen::Commanded {
+        self.with(WitnessEvent::Commanded {
             strategy: strategy.map(str::to_owned),
             command: command.to_owned(),
         })
     }
 
     /// The latches that the file beside the journal has.
-    pub fn latched(self, account: &str, strategies: &[(&str, &str)]) -> Self {
+    pub fn kill_switch_file(self, account: &str, strategies: &[(&str, &str)]) -> Self {
         let strategies = strategies.iter();
         let of_each = strategies.map(|(id, latch)| ((*id).to_owned(), (*latch).to_owned()));
-        self.with(Seen::Latched {
+        self.with(WitnessEvent::Latched {
             account: account.to_owned(),
             strategies: of_each.collect(),
         })
@@ -228,31 +228,31 @@ impl Log {
 
     /// The operator was notified that all commands so far are durable.
     pub fn commands_kept(self) -> Self {
-        self.with(Seen::CommandsKept)
+        self.with(WitnessEvent::CommandsKept)
     }
 
     /// A strategy is put into quarantine.
     pub fn quarantined(self, strategy: &str) -> Self {
-        self.with(Seen::Quarantined {
+        self.with(WitnessEvent::Quarantined {
             strategy: strategy.to_owned(),
         })
     }
 
     /// The runtime reports that everything is closed.
     pub fn flattened(self, truth: Value) -> Self {
-        self.with(Seen::Flattened(truth))
+        self.with(WitnessEvent::Flattened(truth))
     }
 
     /// An orderly stop is requested.
     pub fn stopping(self) -> Self {
         let process = self.process;
-        self.with(Seen::Stopping { process })
+        self.with(WitnessEvent::Stopping { process })
     }
 
     /// The process ended in order.
     pub fn stopped(self, truth: Value) -> Self {
         let process = self.process;
-        self.with(Seen::Stopped {
+        self.with(WitnessEvent::Stopped {
             process,
             how: "stopped".to_owned(),
             truth,
@@ -261,7 +261,7 @@ impl Log {
 
     /// The handshake of a stream is sent.
     pub fn handshake(self) -> Self {
-        self.with(Seen::Handshake {
+        self.with(WitnessEvent::Handshake {
             surface: "futures".to_owned(),
         })
     }
@@ -269,17 +269,17 @@ impl Log {
     /// The file beside the journal has a ban that lasts this long.
     pub fn remember_ban(self, ms: i64) -> Self {
         let until_ns = self.now_ns + ms * 1_000_000;
-        self.with(Seen::BanRemembered { until_ns })
+        self.with(WitnessEvent::BanRemembered { until_ns })
     }
 
     /// A sign of health for the spot watchdog process.
-    pub fn beat(self) -> Self {
-        self.with(Seen::Beat)
+    pub fn heartbeat(self) -> Self {
+        self.with(WitnessEvent::Heartbeat)
     }
 
     /// The user stream of spot connects or ends.
     pub fn spot_stream(self, up: bool) -> Self {
-        self.with(Seen::Stream {
+        self.with(WitnessEvent::Stream {
             stream: 2,
             surface: "spot".to_owned(),
             user: true,
@@ -299,30 +299,31 @@ impl Log {
             path: "/api/v1/openOrders".to_owned(),
             params: Vec::new(),
         };
-        self.with(Seen::Sent(request)).heard(200, &[], "[]")
+        self.with(WitnessEvent::Sent(request))
+            .with_answer(200, &[], "[]")
     }
 
     /// A reload begins that changes these strategies.
     pub fn reloading(self, strategies: &[&str]) -> Self {
         let strategies = strategies.iter().map(|one| (*one).to_owned()).collect();
-        self.with(Seen::Reloading { strategies })
+        self.with(WitnessEvent::Reloading { strategies })
     }
 
     /// A strategy gets a new instance.
     pub fn renewed(self, strategy: &str) -> Self {
-        self.with(Seen::Renewed {
+        self.with(WitnessEvent::Renewed {
             strategy: strategy.to_owned(),
         })
     }
 
     /// The reload is complete.
     pub fn reloaded(self) -> Self {
-        self.with(Seen::Reloaded { refused: false })
+        self.with(WitnessEvent::Reloaded { refused: false })
     }
 
     /// The venue's true state during a flatten.
     pub fn closing(self, truth: Value) -> Self {
-        self.with(Seen::Closing(truth))
+        self.with(WitnessEvent::Closing(truth))
     }
 
     /// A market order of 1 was executed or refused: the true state before and after it.
@@ -344,15 +345,15 @@ impl Log {
             ("positionSide", position_side.to_owned()),
             ("quantity", "1".to_owned()),
         ];
-        let asked = self.clone().ask("POST", "/fapi/v1/order", &params);
-        let what = asked
+        let open_requests = self.clone().request("POST", "/fapi/v1/order", &params);
+        let what = open_requests
             .entries
             .into_iter()
-            .rfind(|entry| matches!(entry.seen, Seen::Arrived { .. }));
-        let Some(Seen::Arrived { what, .. }) = what.map(|entry| entry.seen) else {
+            .rfind(|entry| matches!(entry.seen, WitnessEvent::Arrived { .. }));
+        let Some(WitnessEvent::Arrived { what, .. }) = what.map(|entry| entry.seen) else {
             return self;
         };
-        self.with(Seen::Market {
+        self.with(WitnessEvent::Market {
             what,
             view: Box::new(view),
             before,
@@ -363,7 +364,7 @@ impl Log {
     /// The runtime revives an order that had ended.
     pub fn revived(self, id: &str) -> Self {
         let process = self.process;
-        self.with(Seen::Adjusted {
+        self.with(WitnessEvent::Adjusted {
             process,
             kind: "alive".to_owned(),
             of: id.to_owned(),
@@ -374,24 +375,24 @@ impl Log {
 
     /// The runtime reports that the venue denies an order.
     pub fn denied(self, id: &str) -> Self {
-        self.with(Seen::Denied {
+        self.with(WitnessEvent::Denied {
             client_order_id: id.to_owned(),
         })
     }
 
     /// An act of somebody else that the venue executed.
     pub fn act(self, act: Value) -> Self {
-        self.with(Seen::Act { act, done: true })
+        self.with(WitnessEvent::Act { act, done: true })
     }
 
     /// A sample of the venue's true state.
     pub fn truth(self, truth: Value) -> Self {
-        self.with(Seen::Truth(truth))
+        self.with(WitnessEvent::Truth(truth))
     }
 
     /// The public top of the book.
     pub fn top(self, instrument: &str, bid: &str) -> Self {
-        self.with(Seen::Top {
+        self.with(WitnessEvent::Top {
             instrument: instrument.to_owned(),
             bid: bid.to_owned(),
             ask: bid.to_owned(),
@@ -400,7 +401,7 @@ impl Log {
 
     pub fn durable(self, id: &str) -> Self {
         let process = self.process;
-        self.with(Seen::Durable {
+        self.with(WitnessEvent::Durable {
             process,
             client_order_ids: vec![id.to_owned()],
         })
@@ -408,7 +409,7 @@ impl Log {
 
     /// The venue executed this much of an order, whether a stream reports it or not.
     pub fn executed(self, id: &str, executed_qty: &str) -> Self {
-        self.with(Seen::Executed {
+        self.with(WitnessEvent::Executed {
             client_order_id: id.to_owned(),
             executed_qty: executed_qty.to_owned(),
         })
@@ -426,7 +427,7 @@ impl Log {
     /// An account trade reported the commission of a fill.
     pub fn late_fee(self, trade_id: i64, fee: &str) -> Self {
         let process = self.process;
-        self.with(Seen::LateFee {
+        self.with(WitnessEvent::LateFee {
             process,
             instrument: "futures:BTCUSDT".to_owned(),
             order_id: 1,
@@ -441,7 +442,7 @@ impl Log {
     /// Outside orders closed this part of a strategy's position.
     pub fn closed_outside(self, strategy: &str, qty: &str) -> Self {
         let process = self.process;
-        self.with(Seen::ClosedOutside {
+        self.with(WitnessEvent::ClosedOutside {
             process,
             strategy: strategy.to_owned(),
             instrument: "futures:BTCUSDT".to_owned(),
@@ -452,7 +453,7 @@ impl Log {
     /// The venue closed a position itself, and the runtime reported it.
     pub fn forced_close(self) -> Self {
         let process = self.process;
-        self.with(Seen::ForcedClose {
+        self.with(WitnessEvent::ForcedClose {
             process,
             instrument: "futures:BTCUSDT".to_owned(),
             qty: "1".to_owned(),
@@ -461,7 +462,7 @@ impl Log {
 
     fn booked_for(self, id: &str, trade_id: i64, qty: &str, fee: &str) -> Self {
         let process = self.process;
-        self.with(Seen::Booked {
+        self.with(WitnessEvent::Booked {
             process,
             instrument: "futures:BTCUSDT".to_owned(),
             client_order_id: id.to_owned(),
@@ -484,7 +485,7 @@ impl Log {
         (fee, asset): (&str, &str),
     ) -> Self {
         let process = self.process;
-        self.with(Seen::Booked {
+        self.with(WitnessEvent::Booked {
             process,
             instrument: "spot:BTCUSDT".to_owned(),
             client_order_id: id.to_owned(),
@@ -506,7 +507,7 @@ impl Log {
     /// The same for any balance.
     pub fn balance_of(self, of: &str, from: &str, to: &str) -> Self {
         let process = self.process;
-        self.with(Seen::Balance {
+        self.with(WitnessEvent::Balance {
             process,
             of: of.to_owned(),
             from: from.to_owned(),
@@ -517,7 +518,7 @@ impl Log {
 
     pub fn adjusted_balance(self, from: &str, to: &str) -> Self {
         let process = self.process;
-        self.with(Seen::Adjusted {
+        self.with(WitnessEvent::Adjusted {
             process,
             kind: "balance".to_owned(),
             of: "futures:USDT".to_owned(),
@@ -528,12 +529,12 @@ impl Log {
 
     /// A notice of the journal.
     pub fn journal(self, word: &str) -> Self {
-        self.with(Seen::Journal(word.to_owned()))
+        self.with(WitnessEvent::Journal(word.to_owned()))
     }
 
     pub fn adjusted(self, kind: &str, from: &str, to: &str) -> Self {
         let process = self.process;
-        self.with(Seen::Adjusted {
+        self.with(WitnessEvent::Adjusted {
             process,
             kind: kind.to_owned(),
             of: "futures:BTCUSDT".to_owned(),
@@ -543,15 +544,15 @@ impl Log {
     }
 
     /// A request to futures that arrives.
-    pub fn ask(self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
+    pub fn request(self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
         let mut all = vec![("symbol", "BTCUSDT".to_owned())];
         all.retain(|_| !path.ends_with("/openOrders"));
         all.extend_from_slice(params);
-        self.ask_plain(method, path, &all)
+        self.request_plain(method, path, &all)
     }
 
     /// A request with only these parameters.
-    pub fn ask_plain(mut self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
+    pub fn request_plain(mut self, method: &str, path: &str, params: &[(&str, String)]) -> Self {
         self.requests += 1;
         let owned = |(name, value): &(&str, String)| ((*name).to_owned(), value.clone());
         let request = Request {
@@ -564,15 +565,16 @@ impl Log {
             params: params.iter().map(owned).collect(),
         };
         let id = request.id;
-        self.with(Seen::Sent(request.clone())).with(Seen::Arrived {
-            request: id,
-            copy: 0,
-            what: request,
-        })
+        self.with(WitnessEvent::Sent(request.clone()))
+            .with(WitnessEvent::Arrived {
+                request: id,
+                copy: 0,
+                what: request,
+            })
     }
 
     /// The response to the last request reaches the runtime.
-    pub fn heard(self, status: u16, headers: &[(&str, &str)], body: &str) -> Self {
+    pub fn with_answer(self, status: u16, headers: &[(&str, &str)], body: &str) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let answer = Answer {
             status,
@@ -580,12 +582,12 @@ impl Log {
             body: body.to_owned(),
         };
         let request = self.requests;
-        self.with(Seen::Answered {
+        self.with(WitnessEvent::Answered {
             request,
             copy: 0,
             answer: answer.clone(),
         })
-        .with(Seen::Heard {
+        .with(WitnessEvent::AnswerReceived {
             request,
             answer: Some(answer),
         })
@@ -593,7 +595,7 @@ impl Log {
 
     /// An earlier request is executed only now.
     pub fn answered_late(self, request: u64) -> Self {
-        self.with(Seen::Answered {
+        self.with(WitnessEvent::Answered {
             request,
             copy: 0,
             answer: Answer {
@@ -605,9 +607,9 @@ impl Log {
     }
 
     /// No response comes.
-    pub fn unheard(self) -> Self {
+    pub fn without_answer(self) -> Self {
         let request = self.requests;
-        self.with(Seen::Heard {
+        self.with(WitnessEvent::AnswerReceived {
             request,
             answer: None,
         })
@@ -646,7 +648,7 @@ impl Log {
             ("side", side.to_owned()),
             ("quantity", "1".to_owned()),
         ];
-        self.ask("POST", "/fapi/v1/order", &params)
+        self.request("POST", "/fapi/v1/order", &params)
     }
 
     /// A market order of this quantity that only reduces.
@@ -657,7 +659,7 @@ impl Log {
             ("quantity", qty.to_owned()),
             ("reduceOnly", "true".to_owned()),
         ];
-        self.ask("POST", "/fapi/v1/order", &params)
+        self.request("POST", "/fapi/v1/order", &params)
     }
 
     fn send(self, id: &str, side: &str, reduces: bool) -> Self {
@@ -668,29 +670,29 @@ impl Log {
             ("price", "100".to_owned()),
             ("reduceOnly", reduces.to_string()),
         ];
-        self.ask("POST", "/fapi/v1/order", &params)
+        self.request("POST", "/fapi/v1/order", &params)
     }
 
     pub fn cancel(self, id: &str) -> Self {
         let params = [("origClientOrderId", id.to_owned())];
-        self.ask("DELETE", "/fapi/v1/order", &params)
+        self.request("DELETE", "/fapi/v1/order", &params)
     }
 
     pub fn read_open_orders(self) -> Self {
-        self.ask("GET", "/fapi/v1/openOrders", &[])
-            .heard(200, &[], "[]")
+        self.request("GET", "/fapi/v1/openOrders", &[])
+            .with_answer(200, &[], "[]")
     }
 
     /// A countdown is requested.
     pub fn countdown(self, ms: i64) -> Self {
         let params = [("countdownTime", ms.to_string())];
-        self.ask("POST", "/fapi/v1/countdownCancelAll", &params)
+        self.request("POST", "/fapi/v1/countdownCancelAll", &params)
     }
 
     /// A countdown is requested and confirmed.
     pub fn arm(self, ms: i64) -> Self {
         let body = json!({"symbol": "BTCUSDT", "countdownTime": ms.to_string()});
-        self.countdown(ms).heard(200, &[], &body.to_string())
+        self.countdown(ms).with_answer(200, &[], &body.to_string())
     }
 
     pub fn order_event(self, id: &str, status: &str, executed: &str) -> Self {
@@ -702,19 +704,19 @@ impl Log {
     pub fn user_event(self, event: &Value) -> Self {
         let number = self.entries.len() as u64;
         let text = event.to_string();
-        self.with(Seen::Emitted {
+        self.with(WitnessEvent::Emitted {
             event: number,
             surface: "futures".to_owned(),
             stream: 1,
             text,
         })
-        .with(Seen::Delivered {
+        .with(WitnessEvent::Delivered {
             event: number,
             stream: 1,
         })
     }
 
     pub fn pong(self) -> Self {
-        self.with(Seen::Pong { stream: 1 })
+        self.with(WitnessEvent::Pong { stream: 1 })
     }
 }

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire;
-use crate::witness::{BalanceView, Entry, ProcessSeen, Rest, Seen, Terms, View};
+use crate::witness::{BalanceView, Entry, ProcessEvent, Rest, Terms, View, WitnessEvent};
 
 const DAY_NS: i64 = 86_400_000_000_000;
 /// Tolerance for rounding, and for funding in flight, in hundredths of the limit.
@@ -198,7 +198,7 @@ impl Losses {
             return Ok(());
         };
         let agrees = truth.agrees(&known);
-        let Some((begun, start, _)) = base else {
+        let Some((started, start, _)) = base else {
             if runs && agrees {
                 self.base = Some((day, is.min(believed), truth.tokens));
             }
@@ -207,7 +207,7 @@ impl Losses {
         let lost = start - is;
         let stated = known.unrealized_elsewhere() - truth.unrealized_elsewhere();
         let lost_at_least = lost - stated.max(Decimal::ZERO);
-        if *begun != day {
+        if *started != day {
             self.limit = None;
         } else if self.halted {
             self.limit = None;
@@ -251,28 +251,28 @@ impl Check for Losses {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::LossHalt => self.halted = true,
-            Seen::Truth(truth) => {
+            WitnessEvent::LossHalt => self.halted = true,
+            WitnessEvent::Truth(truth) => {
                 self.truth = Some(Account::of_truth(truth, &self.configured));
             }
-            Seen::View(view) => return self.judge(entry.at_ns, view),
+            WitnessEvent::View(view) => return self.judge(entry.at_ns, view),
             // After a halt or a resume of the operator the limit may start anew. After a pause it
             // does not.
-            Seen::Commanded {
+            WitnessEvent::Commanded {
                 strategy: None,
                 command,
             } if command != "pause" => self.limit = None,
-            Seen::Act { act, .. } => {
+            WitnessEvent::Act { act, .. } => {
                 let word = act["act"].as_str().unwrap_or_default();
                 if ["deposit", "withdraw", "transfer", "fund"].contains(&word) {
                     self.limit = None;
                 }
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) if *process > 1 && journal != "clean" => self.limit = None,
-            Seen::Process(seen) => {
-                self.stopped = matches!(seen, ProcessSeen::Paused { .. });
+            WitnessEvent::Process(seen) => {
+                self.stopped = matches!(seen, ProcessEvent::Paused { .. });
                 self.overdue = false;
             }
             _ => {}
@@ -364,7 +364,7 @@ mod tests {
         let mut rule = rule();
         let low = (("985", false), ("985", false));
         let process = |rule: &mut Losses, seen| {
-            let (number, at_ns, seen) = (0, 0, Seen::Process(seen));
+            let (number, at_ns, seen) = (0, 0, WitnessEvent::Process(seen));
             let entry = Entry {
                 number,
                 at_ns,
@@ -373,11 +373,11 @@ mod tests {
             assert_eq!(rule.see(&entry), Ok(()));
         };
         assert_eq!(sample(&mut rule, ("1000", false), ("1000", false)), Ok(()));
-        process(&mut rule, ProcessSeen::Paused { process: 1 });
+        process(&mut rule, ProcessEvent::Paused { process: 1 });
         for _ in 0..3 {
             assert_eq!(sample(&mut rule, low.0, low.1), Ok(()));
         }
-        process(&mut rule, ProcessSeen::Resumed { process: 1 });
+        process(&mut rule, ProcessEvent::Resumed { process: 1 });
         assert_eq!(sample(&mut rule, low.0, low.1), Ok(()));
         assert!(sample(&mut rule, low.0, low.1).is_err());
     }

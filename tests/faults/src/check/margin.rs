@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -28,30 +28,30 @@ impl Check for Margin {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
             // Data that the journal does not have yet is lost with a process.
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 (self.is_called, self.is_paused) = (false, false);
             }
-            Seen::Process(ProcessSeen::Paused { .. }) => self.is_paused = true,
-            Seen::Process(ProcessSeen::Resumed { .. }) => self.is_paused = false,
-            Seen::Emitted { event, text, .. } if text.contains("\"MARGIN_CALL\"") => {
+            WitnessEvent::Process(ProcessEvent::Paused { .. }) => self.is_paused = true,
+            WitnessEvent::Process(ProcessEvent::Resumed { .. }) => self.is_paused = false,
+            WitnessEvent::Emitted { event, text, .. } if text.contains("\"MARGIN_CALL\"") => {
                 self.calls.insert(*event);
             }
-            Seen::Delivered { event, .. } if !self.is_paused => {
+            WitnessEvent::Delivered { event, .. } if !self.is_paused => {
                 self.is_called |= self.calls.contains(event);
             }
-            Seen::Commanded {
+            WitnessEvent::Commanded {
                 strategy: None,
                 command,
             } if command == "resume" => self.is_called = false,
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id,
                 terms,
                 ..
             } if self.is_called && terms.instrument.starts_with("futures:") => {
                 self.doubtful.insert(client_order_id.clone());
             }
-            Seen::Sent(request) => {
-                let Asked::Place(orders) = wire::asked(request) else {
+            WitnessEvent::Sent(request) => {
+                let RequestKind::Place(orders) = wire::request_kind(request) else {
                     return Ok(());
                 };
                 let mut opening = orders.iter().filter(|placed| !placed.reduces);

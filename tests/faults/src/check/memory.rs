@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -35,21 +35,21 @@ impl Check for Memory {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { process }) => {
+            WitnessEvent::Process(ProcessEvent::Started { process }) => {
                 self.process = *process;
                 self.meant.clear();
                 self.given.clear();
             }
             // After a rolled back journal the earlier states are unknown.
-            Seen::Process(ProcessSeen::Running { journal, .. })
+            WitnessEvent::Process(ProcessEvent::Running { journal, .. })
                 if !["clean", "torn"].contains(&journal.as_str()) =>
             {
                 self.strategies
                     .values_mut()
                     .for_each(|known| known.left = None);
             }
-            Seen::Quarantined { strategy } => self.known(strategy).quarantined = true,
-            Seen::Knew {
+            WitnessEvent::Quarantined { strategy } => self.known(strategy).quarantined = true,
+            WitnessEvent::Knew {
                 strategy,
                 client_order_id,
                 state,
@@ -62,9 +62,9 @@ impl Check for Memory {
                     self.meant.insert(id.clone(), place);
                 }
             }
-            Seen::Given { strategy, state } => return self.give(strategy, *state),
-            Seen::Sent(request) => {
-                if let Asked::Place(orders) = wire::asked(request) {
+            WitnessEvent::Given { strategy, state } => return self.give(strategy, *state),
+            WitnessEvent::Sent(request) => {
+                if let RequestKind::Place(orders) = wire::request_kind(request) {
                     for placed in orders {
                         self.sent(placed.id);
                     }

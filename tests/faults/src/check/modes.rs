@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::Check;
-use super::wire::{self, Asked, Placed};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+use super::wire::{self, Placed, RequestKind};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
 
 /// A mode of the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,12 +26,12 @@ pub struct Modes {
     /// Modes that differ from the configuration, as far as this process was notified.
     on: BTreeSet<Mode>,
     /// Events in flight: the venue's time of the event, and its modes.
-    told: BTreeMap<u64, (i64, Vec<(Mode, bool)>)>,
+    reported: BTreeMap<u64, (i64, Vec<(Mode, bool)>)>,
     /// The venue's time of the newest event that reached this process; older events do not count.
     newest: i64,
     /// The process is stopped: it may drop the connection before it reads its messages.
     is_paused: bool,
-    asked: BTreeMap<RequestId, Mode>,
+    queries: BTreeMap<RequestId, Mode>,
     /// Orders that were intended in another mode.
     doubtful: BTreeMap<String, Mode>,
 }
@@ -68,9 +68,9 @@ impl Modes {
 
 fn event(text: &str) -> (i64, Vec<(Mode, bool)>) {
     let event: Value = serde_json::from_str(text).unwrap_or_default();
-    let told = &event["ai"];
+    let reported = &event["ai"];
     let modes = [("d", Mode::Hedge), ("j", Mode::MultiAssets)].into_iter();
-    let modes = modes.filter_map(|(field, mode)| Some((mode, told.get(field)?.as_bool()?)));
+    let modes = modes.filter_map(|(field, mode)| Some((mode, reported.get(field)?.as_bool()?)));
     (event["E"].as_i64().unwrap_or_default(), modes.collect())
 }
 
@@ -81,23 +81,23 @@ impl Check for Modes {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Paused { .. }) => self.is_paused = true,
-            Seen::Process(ProcessSeen::Resumed { .. }) => self.is_paused = false,
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Paused { .. }) => self.is_paused = true,
+            WitnessEvent::Process(ProcessEvent::Resumed { .. }) => self.is_paused = false,
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.is_paused = false;
                 self.on.clear();
                 self.newest = 0;
-                self.asked.clear();
+                self.queries.clear();
             }
-            Seen::Emitted {
+            WitnessEvent::Emitted {
                 event: number,
                 text,
                 ..
             } if text.contains("\"ACCOUNT_CONFIG_UPDATE\"") => {
-                self.told.insert(*number, event(text));
+                self.reported.insert(*number, event(text));
             }
-            Seen::Delivered { event, .. } if !self.is_paused => {
-                let (made, modes) = self.told.get(event).cloned().unwrap_or_default();
+            WitnessEvent::Delivered { event, .. } if !self.is_paused => {
+                let (made, modes) = self.reported.get(event).cloned().unwrap_or_default();
                 if made >= self.newest {
                     for (mode, is_on) in modes {
                         self.newest = made;
@@ -105,21 +105,21 @@ impl Check for Modes {
                     }
                 }
             }
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id, ..
             } => {
                 if let Some(mode) = self.on.first() {
                     self.doubtful.insert(client_order_id.clone(), *mode);
                 }
             }
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 let last = request.path.rsplit('/').next().unwrap_or_default();
                 match last {
-                    "dual" => drop(self.asked.insert(request.id, Mode::Hedge)),
-                    "multiAssetsMargin" => drop(self.asked.insert(request.id, Mode::MultiAssets)),
+                    "dual" => drop(self.queries.insert(request.id, Mode::Hedge)),
+                    "multiAssetsMargin" => drop(self.queries.insert(request.id, Mode::MultiAssets)),
                     _ => {}
                 }
-                let Asked::Place(orders) = wire::asked(request) else {
+                let RequestKind::Place(orders) = wire::request_kind(request) else {
                     return Ok(());
                 };
                 orders.iter().try_for_each(|placed| self.fits(placed))?;
@@ -132,11 +132,11 @@ impl Check for Modes {
                     }
                 }
             }
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } if wire::is_done(answer) => {
-                let mode = self.asked.remove(request);
+                let mode = self.queries.remove(request);
                 let body = answer.json().unwrap_or_default();
                 let field = match mode {
                     Some(Mode::Hedge) => "dualSidePosition",
@@ -186,15 +186,15 @@ mod tests {
 
     #[test]
     fn an_old_event_after_a_newer_one_is_ignored() {
-        let told = |log: Log, made: i64, is_hedge: bool| {
+        let reported = |log: Log, made: i64, is_hedge: bool| {
             let event = json!({"e": "ACCOUNT_CONFIG_UPDATE", "E": made, "ai": {"d": is_hedge}});
             log.user_event(&event)
         };
-        let changed = || told(Log::new().start(), 1, true);
-        let back = || told(changed(), 2, false);
+        let changed = || reported(Log::new().start(), 1, true);
+        let back = || reported(changed(), 2, false);
         assert!(judged(changed()).is_err());
-        assert_eq!(judged(told(back(), 1, true)), Ok(()));
-        assert!(judged(told(back(), 3, true)).is_err());
+        assert_eq!(judged(reported(back(), 1, true)), Ok(()));
+        assert!(judged(reported(back(), 3, true)).is_err());
     }
 
     #[test]
@@ -209,10 +209,10 @@ mod tests {
     #[test]
     fn a_response_reports_a_mode_too() {
         let answered = |body| {
-            let asked = Log::new()
+            let log = Log::new()
                 .start()
-                .ask_plain("GET", "/fapi/v1/multiAssetsMargin", &[]);
-            asked.heard(200, &[], body)
+                .request_plain("GET", "/fapi/v1/multiAssetsMargin", &[]);
+            log.with_answer(200, &[], body)
         };
         assert!(judged(answered(r#"{"multiAssetsMargin":true}"#)).is_err());
         assert_eq!(judged(answered(r#"{"multiAssetsMargin":false}"#)), Ok(()));

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
 
-use super::wire::{self, Asked, Placed, Report};
-use crate::witness::{Answer, Entry, ProcessSeen, RequestId, Seen, Terms};
+use super::wire::{self, Placed, Report, RequestKind};
+use crate::witness::{Answer, Entry, ProcessEvent, RequestId, Terms, WitnessEvent};
 
 /// Error codes of a query that does not find an order; the documents name none.
 const NOT_FOUND: [i64; 2] = [-2013, -2011];
@@ -43,7 +43,7 @@ pub struct Orders {
     window_ns: i64,
     /// When this process started.
     started_ns: i64,
-    requests: BTreeMap<RequestId, Asked>,
+    requests: BTreeMap<RequestId, RequestKind>,
     /// Requests for all open orders of a surface.
     lists: BTreeMap<RequestId, String>,
     live: BTreeMap<String, Own>,
@@ -69,31 +69,31 @@ impl Orders {
     /// Handles an entry.
     pub fn see(&mut self, entry: &Entry) {
         match &entry.seen {
-            Seen::Sent(request) => {
-                let asked = wire::asked(request);
-                if let Asked::Place(orders) = &asked {
+            WitnessEvent::Sent(request) => {
+                let kind = wire::request_kind(request);
+                if let RequestKind::Place(orders) = &kind {
                     for placed in orders {
                         self.insert(placed.clone(), entry.at_ns);
                     }
                 }
                 let of_all = request.params.iter().all(|(name, _)| name != "symbol");
-                if matches!(asked, Asked::OpenOrders) && of_all {
+                if matches!(kind, RequestKind::OpenOrders) && of_all {
                     self.lists.insert(request.id, request.surface.clone());
                 }
-                if !matches!(asked, Asked::Read) {
-                    self.requests.insert(request.id, asked);
+                if !matches!(kind, RequestKind::Read) {
+                    self.requests.insert(request.id, kind);
                 }
             }
-            Seen::Process(ProcessSeen::Started { .. }) => self.started_ns = entry.at_ns,
-            Seen::Answered {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => self.started_ns = entry.at_ns,
+            WitnessEvent::Answered {
                 request, answer, ..
             } => self.answered(*request, answer, entry.at_ns),
-            Seen::Emitted { text, .. } => {
-                if let Some(report) = wire::told(text) {
+            WitnessEvent::Emitted { text, .. } => {
+                if let Some(report) = wire::event_report(text) {
                     self.report(&report);
                 }
             }
-            Seen::Executed {
+            WitnessEvent::Executed {
                 client_order_id,
                 executed_qty,
             } => self.report(&Report {
@@ -102,7 +102,7 @@ impl Orders {
                 status: "PARTIALLY_FILLED".to_owned(),
                 executed: wire::decimal(executed_qty),
             }),
-            Seen::ClosedOutside {
+            WitnessEvent::ClosedOutside {
                 strategy,
                 instrument,
                 qty,
@@ -116,10 +116,10 @@ impl Orders {
     }
 
     fn answered(&mut self, request: RequestId, answer: &Answer, now_ns: i64) {
-        let Some(asked) = self.requests.get(&request).cloned() else {
+        let Some(kind) = self.requests.get(&request).cloned() else {
             return;
         };
-        if let Asked::Trades(instrument) = &asked {
+        if let RequestKind::Trades(instrument) = &kind {
             for (number, trade, qty) in wire::trades(answer) {
                 self.traded(&(instrument.clone(), number), trade, qty);
             }
@@ -131,13 +131,13 @@ impl Orders {
         if wire::is_done(answer) {
             self.listed(request, answer, now_ns);
         }
-        match asked {
-            Asked::Place(orders) if wire::is_refusal(answer) => {
+        match kind {
+            RequestKind::Place(orders) if wire::is_refusal(answer) => {
                 for placed in orders {
                     self.refuse(&placed.id);
                 }
             }
-            Asked::Query(id)
+            RequestKind::Query(id)
                 if wire::code(answer).is_some_and(|code| NOT_FOUND.contains(&code)) =>
             {
                 self.absent(&id, now_ns);
@@ -252,13 +252,13 @@ impl Orders {
             return;
         };
         let listed = wire::reports(answer);
-        let gone = self.live.values().filter(|own| {
+        let ended = self.live.values().filter(|own| {
             own.sent_ns < self.started_ns
                 && now_ns >= own.sent_ns.saturating_add(self.window_ns)
                 && own.placed.instrument.starts_with(&surface)
                 && !listed.iter().any(|report| report.id == own.placed.id)
         });
-        for id in gone.map(|own| own.placed.id.clone()).collect::<Vec<_>>() {
+        for id in ended.map(|own| own.placed.id.clone()).collect::<Vec<_>>() {
             self.end(&id);
         }
     }

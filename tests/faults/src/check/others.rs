@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -46,26 +46,26 @@ impl Check for Others {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         let request = match &entry.seen {
-            Seen::Sent(request) => request,
-            Seen::Intended {
+            WitnessEvent::Sent(request) => request,
+            WitnessEvent::Intended {
                 client_order_id, ..
             } => {
                 self.own.insert(client_order_id.clone());
                 return Ok(());
             }
-            Seen::Process(ProcessSeen::Running { epoch, .. }) => {
+            WitnessEvent::Process(ProcessEvent::Running { epoch, .. }) => {
                 self.epochs.insert(spelt(*epoch));
                 return Ok(());
             }
-            Seen::Act { act, .. } if act["act"] == "cancel" => {
+            WitnessEvent::Act { act, .. } if act["act"] == "cancel" => {
                 let id = act["client_order_id"].as_str();
                 self.own.extend(id.map(str::to_owned));
                 return Ok(());
             }
             _ => return Ok(()),
         };
-        match wire::asked(request) {
-            Asked::Place(orders) => {
+        match wire::request_kind(request) {
+            RequestKind::Place(orders) => {
                 if let Some(order) = orders.iter().find(|order| wire::is_probe(&order.id)) {
                     return Err(format!(
                         "{} is placed, but it is the id of a probe",
@@ -74,7 +74,7 @@ impl Check for Others {
                 }
                 self.own.extend(orders.into_iter().map(|order| order.id));
             }
-            Asked::Cancel(ids) => {
+            RequestKind::Cancel(ids) => {
                 let by_number = ["orderId", "orderIdList"]
                     .into_iter()
                     .any(|name| request.param(name).is_some());
@@ -88,7 +88,7 @@ impl Check for Others {
                     return Err(format!("{id} is cancelled, but we never intended it"));
                 }
             }
-            Asked::Change => {
+            RequestKind::Change => {
                 return Err(format!(
                     "{} {} is sent, which changes the account",
                     request.method, request.path
@@ -146,7 +146,7 @@ mod tests {
             ("POST", "/fapi/v1/leverage"),
             ("POST", "/fapi/v1/positionSide/dual"),
         ] {
-            let broken = Log::new().ask(method, path, &[]);
+            let broken = Log::new().request(method, path, &[]);
             assert!(verdict(Others::default(), &broken).is_err(), "{path}");
         }
     }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::Check;
 use super::orders::Orders;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, Rest, Terms, WitnessEvent};
 
 /// The rule. It does not matter whether a request was answered: a lost request is sent again.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Overdue {
     wait_ns: i64,
     /// When this process last requested a countdown of an instrument, unless that request disarmed
     /// it.
-    asked: BTreeMap<String, i64>,
+    open_requests: BTreeMap<String, i64>,
 }
 
 impl Overdue {
@@ -47,7 +47,7 @@ impl Overdue {
             is_lost: false,
             is_stopped: false,
             wait_ns: 0,
-            asked: BTreeMap::new(),
+            open_requests: BTreeMap::new(),
         }
     }
 
@@ -62,8 +62,8 @@ impl Overdue {
         let is_covered = |instrument: &str| instrument.starts_with("futures:");
         let resting = self.orders.live().filter(|order| order.accepted);
         for order in resting.filter(|order| is_covered(&order.placed.instrument)) {
-            let asked = self.asked.entry(order.placed.instrument.clone());
-            asked.or_insert(now_ns - self.due_ns);
+            let first = self.open_requests.entry(order.placed.instrument.clone());
+            first.or_insert(now_ns - self.due_ns);
         }
     }
 
@@ -81,8 +81,8 @@ impl Overdue {
                 settled && order.placed.instrument == instrument
             })
         };
-        for (instrument, asked_ns) in &self.asked {
-            let since_ns = now_ns - asked_ns;
+        for (instrument, pending_ns) in &self.open_requests {
+            let since_ns = now_ns - pending_ns;
             if since_ns <= self.due_ns {
                 continue;
             }
@@ -106,34 +106,34 @@ impl Check for Overdue {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.is_stopped = false;
                 self.ready_since = None;
-                self.asked.clear();
+                self.open_requests.clear();
             }
-            Seen::Process(ProcessSeen::Running { journal, .. }) => {
+            WitnessEvent::Process(ProcessEvent::Running { journal, .. }) => {
                 self.is_lost = !matches!(journal.as_str(), "clean" | "torn");
             }
-            Seen::Process(ProcessSeen::Crashed { .. }) => self.ready_since = None,
-            Seen::Process(ProcessSeen::Paused { .. }) => self.is_stopped = true,
-            Seen::Process(ProcessSeen::Resumed { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Crashed { .. }) => self.ready_since = None,
+            WitnessEvent::Process(ProcessEvent::Paused { .. }) => self.is_stopped = true,
+            WitnessEvent::Process(ProcessEvent::Resumed { .. }) => {
                 self.is_stopped = false;
                 self.ready_since = self.ready_since.map(|_| entry.at_ns);
             }
-            Seen::State { to, .. } => {
+            WitnessEvent::State { to, .. } => {
                 self.ready_since = (to == "ready").then_some(entry.at_ns);
                 self.take_over(entry.at_ns);
             }
-            Seen::Sent(request) => {
-                if let Asked::Countdown(instrument, length_ms) = wire::asked(request) {
+            WitnessEvent::Sent(request) => {
+                if let RequestKind::Countdown(instrument, length_ms) = wire::request_kind(request) {
                     if length_ms > 0 {
-                        self.asked.insert(instrument, entry.at_ns);
+                        self.open_requests.insert(instrument, entry.at_ns);
                     } else {
-                        self.asked.remove(&instrument);
+                        self.open_requests.remove(&instrument);
                     }
                 }
             }
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 answer: Some(answer),
                 ..
             } => {
@@ -176,7 +176,10 @@ mod tests {
 
     #[test]
     fn an_unanswered_renewal_counts() {
-        let sound = resting().later_ms(20_000).countdown(30_000).unheard();
+        let sound = resting()
+            .later_ms(20_000)
+            .countdown(30_000)
+            .without_answer();
         assert_eq!(verdict(rule(), &sound.later_ms(10_000).pong()), Ok(()));
     }
 

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, Rest, Seen, Terms};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, Rest, Terms, WitnessEvent};
 
 /// A minute minus the tolerance for reading the clock.
 const MINUTE_NS: i64 = 60_000_000_000 - 1_000_000;
@@ -67,17 +67,17 @@ impl Check for Rates {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.intended.clear();
                 self.sent.clear();
             }
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id, ..
             } => {
                 self.intended.insert(client_order_id.clone(), entry.at_ns);
             }
-            Seen::Sent(request) => {
-                if let Asked::Place(orders) = wire::asked(request) {
+            WitnessEvent::Sent(request) => {
+                if let RequestKind::Place(orders) = wire::request_kind(request) {
                     return orders.iter().try_for_each(|placed| self.sent(&placed.id));
                 }
             }

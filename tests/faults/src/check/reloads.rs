@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use crate::witness::{Entry, ProcessSeen, Rest, Seen};
+use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Reloads {
     /// How often the current reload started each strategy.
-    begun: Option<BTreeMap<String, u32>>,
+    started: Option<BTreeMap<String, u32>>,
 }
 
 impl Check for Reloads {
@@ -19,16 +19,16 @@ impl Check for Reloads {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => self.begun = None,
-            Seen::Reloading { strategies } => {
-                let begun = strategies.iter().map(|one| (one.clone(), 0));
-                self.begun = Some(begun.collect());
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => self.started = None,
+            WitnessEvent::Reloading { strategies } => {
+                let started = strategies.iter().map(|one| (one.clone(), 0));
+                self.started = Some(started.collect());
             }
-            Seen::Renewed { strategy } => {
-                let Some(begun) = &mut self.begun else {
+            WitnessEvent::Renewed { strategy } => {
+                let Some(started) = &mut self.started else {
                     return Err(format!("{strategy} starts again without a reload"));
                 };
-                let Some(times) = begun.get_mut(strategy) else {
+                let Some(times) = started.get_mut(strategy) else {
                     return Err(format!(
                         "{strategy} starts again, although the reload does not change it"
                     ));
@@ -38,9 +38,9 @@ impl Check for Reloads {
                     return Err(format!("one reload starts {strategy} {times} times"));
                 }
             }
-            Seen::Reloaded { refused } => {
-                let begun = self.begun.take().unwrap_or_default();
-                let left = begun.iter().find(|(_, times)| **times == 0);
+            WitnessEvent::Reloaded { refused } => {
+                let started = self.started.take().unwrap_or_default();
+                let left = started.iter().find(|(_, times)| **times == 0);
                 if let (Some((strategy, _)), false) = (left, refused) {
                     return Err(format!("a reload changes {strategy} but does not start it"));
                 }

@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
 
 /// Tolerance for a request that was decided just before the stream ended.
 const DECIDED_NS: i64 = 1_000_000_000;
@@ -119,7 +119,8 @@ impl Renewals {
 
     /// Checks an order that ended without faults and without an own cancel.
     fn ended(&self, text: &str, now_ns: i64) -> Result<(), String> {
-        let Some(report) = wire::told(text).filter(|report| report.status == "CANCELED") else {
+        let Some(report) = wire::event_report(text).filter(|report| report.status == "CANCELED")
+        else {
             return Ok(());
         };
         let Some(calm) = self.calm_since else {
@@ -147,7 +148,7 @@ impl Check for Renewals {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.stream = None;
                 self.blind_since = Some(entry.at_ns);
                 (self.hangs_since, self.failed_since) = (None, None);
@@ -155,8 +156,8 @@ impl Check for Renewals {
                 self.questions.clear();
             }
             // Its first segment is durable: a disk that failed before now accepts data again.
-            Seen::Process(ProcessSeen::Running { .. }) => self.failed_since = None,
-            Seen::Stream {
+            WitnessEvent::Process(ProcessEvent::Running { .. }) => self.failed_since = None,
+            WitnessEvent::Stream {
                 stream,
                 surface,
                 user: true,
@@ -171,28 +172,30 @@ impl Check for Renewals {
                 self.alive_ns = entry.at_ns;
                 self.blind_since = self.blind_since.or(Some(entry.at_ns));
             }
-            Seen::Delivered { stream, .. } | Seen::Pong { stream }
+            WitnessEvent::Delivered { stream, .. } | WitnessEvent::Pong { stream }
                 if self.stream == Some(*stream) =>
             {
                 self.alive_ns = entry.at_ns;
             }
             // While the process is stopped, it causes the silence itself. It cannot know when the
             // messages that it finds arrived.
-            Seen::Process(ProcessSeen::Resumed { .. }) => self.alive_ns = entry.at_ns,
-            Seen::Journal(word) => self.journal(word, entry.at_ns),
-            Seen::Sent(request) => match wire::asked(request) {
-                Asked::Countdown(instrument, 1..) => self.renewed(&instrument, entry.at_ns)?,
-                Asked::OpenOrders if request.surface == "futures" => {
+            WitnessEvent::Process(ProcessEvent::Resumed { .. }) => self.alive_ns = entry.at_ns,
+            WitnessEvent::Journal(word) => self.journal(word, entry.at_ns),
+            WitnessEvent::Sent(request) => match wire::request_kind(request) {
+                RequestKind::Countdown(instrument, 1..) => {
+                    self.renewed(&instrument, entry.at_ns)?
+                }
+                RequestKind::OpenOrders if request.surface == "futures" => {
                     self.questions.insert(request.id, self.stream.is_some());
                 }
-                Asked::Cancel(ids) => self.cancels.extend(ids),
-                Asked::Place(orders) => {
+                RequestKind::Cancel(ids) => self.cancels.extend(ids),
+                RequestKind::Place(orders) => {
                     let ids = orders.into_iter().map(|order| (order.id, entry.at_ns));
                     self.sent.extend(ids);
                 }
                 _ => {}
             },
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } if wire::is_done(answer) => {
@@ -203,9 +206,9 @@ impl Check for Renewals {
                     }
                 }
             }
-            Seen::State { to, .. } => self.ready = to == "ready",
-            Seen::FaultsEnded => self.calm_since = Some(entry.at_ns),
-            Seen::Emitted { surface, text, .. } if surface == "futures" => {
+            WitnessEvent::State { to, .. } => self.ready = to == "ready",
+            WitnessEvent::FaultsEnded => self.calm_since = Some(entry.at_ns),
+            WitnessEvent::Emitted { surface, text, .. } if surface == "futures" => {
                 self.ended(text, entry.at_ns)?;
             }
             _ => {}

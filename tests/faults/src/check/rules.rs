@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, RequestId, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, RequestId, Rest, WitnessEvent};
 
 /// From the refusal of an order to the use of the new rules: the longest pause between two reads,
 /// and the time of a read while the venue has trouble.
@@ -32,7 +32,7 @@ impl Check for Rules {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Act { act, done: true } if act["act"] == "rules" => {
+            WitnessEvent::Act { act, done: true } if act["act"] == "rules" => {
                 let text = |field| act.get(field).and_then(Value::as_str);
                 if let (Some(symbol), Some(tick)) = (text("symbol"), text("tick_size")) {
                     let instrument = format!("futures:{symbol}");
@@ -40,14 +40,14 @@ impl Check for Rules {
                     self.ticks.insert(instrument, tick.to_owned());
                 }
             }
-            Seen::Sent(request) => {
-                if let Asked::Place(orders) = wire::asked(request)
+            WitnessEvent::Sent(request) => {
+                if let RequestKind::Place(orders) = wire::request_kind(request)
                     && let [order] = &orders[..]
                 {
                     self.placed.insert(request.id, order.instrument.clone());
                 }
             }
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
@@ -105,7 +105,7 @@ mod tests {
         let refused = || {
             changed()
                 .place("mm.a.1")
-                .heard(400, &[], r#"{"code":-4014,"msg":""}"#)
+                .with_answer(400, &[], r#"{"code":-4014,"msg":""}"#)
         };
         assert_eq!(judged(&refused().later_ms(500_000), "0.5"), Ok(()));
         assert!(judged(&refused().later_ms(500_000), "0.1").is_err());
@@ -116,7 +116,7 @@ mod tests {
         );
         let other = changed()
             .place("mm.a.1")
-            .heard(400, &[], r#"{"code":-2010,"msg":""}"#);
+            .with_answer(400, &[], r#"{"code":-2010,"msg":""}"#);
         assert_eq!(judged(&other.later_ms(500_000), "0.1"), Ok(()));
     }
 }

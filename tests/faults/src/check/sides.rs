@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use super::wire::{self, Asked, Placed};
-use crate::witness::{Entry, Rest, Seen, View};
+use super::wire::{self, Placed, RequestKind};
+use crate::witness::{Entry, Rest, View, WitnessEvent};
 
 /// An order is sent within this time after its intent, nanoseconds.
 const ON_ITS_WAY_NS: i64 = 60_000_000_000;
@@ -41,11 +41,11 @@ impl Check for Sides {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::ClosedOutside { strategy, .. } => {
+            WitnessEvent::ClosedOutside { strategy, .. } => {
                 self.closed_outside.insert(strategy.clone(), entry.at_ns);
             }
-            Seen::Market { what, view, .. } => {
-                let Asked::Place(orders) = wire::asked(what) else {
+            WitnessEvent::Market { what, view, .. } => {
+                let RequestKind::Place(orders) = wire::request_kind(what) else {
                     return Ok(());
                 };
                 let closing = orders

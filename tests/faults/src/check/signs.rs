@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
 /// Tolerance for a sign that was decided just before a failure.
 const DECIDED_NS: i64 = 1_000_000_000;
@@ -62,14 +62,14 @@ impl Check for Signs {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 *self = Self {
                     blind_since: Some(entry.at_ns),
                     ..Self::default()
                 };
             }
-            Seen::Process(ProcessSeen::Running { .. }) => self.failed_since = None,
-            Seen::Stream {
+            WitnessEvent::Process(ProcessEvent::Running { .. }) => self.failed_since = None,
+            WitnessEvent::Stream {
                 stream,
                 surface,
                 user: true,
@@ -83,13 +83,14 @@ impl Check for Signs {
                 self.stream = up.then_some(*stream);
                 self.blind_since = self.blind_since.or(Some(entry.at_ns));
             }
-            Seen::Journal(word) => self.journal(word, entry.at_ns),
-            Seen::Sent(request)
-                if request.surface == "spot" && wire::asked(request) == Asked::OpenOrders =>
+            WitnessEvent::Journal(word) => self.journal(word, entry.at_ns),
+            WitnessEvent::Sent(request)
+                if request.surface == "spot"
+                    && wire::request_kind(request) == RequestKind::OpenOrders =>
             {
                 self.questions.insert(request.id, self.stream.is_some());
             }
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } if wire::is_done(answer) => {
@@ -98,7 +99,7 @@ impl Check for Signs {
                     self.blind_since = None;
                 }
             }
-            Seen::Beat => return self.given(entry.at_ns),
+            WitnessEvent::Heartbeat => return self.given(entry.at_ns),
             _ => {}
         }
         Ok(())
@@ -115,7 +116,7 @@ mod tests {
     use crate::check::log::{Log, verdict};
 
     fn judged(log: Log) -> Result<(), String> {
-        verdict(Signs::default(), &log.later_ms(2_000).beat())
+        verdict(Signs::default(), &log.later_ms(2_000).heartbeat())
     }
 
     fn healthy() -> Log {

@@ -3,8 +3,8 @@
 //! of a rate limit, or others and earlier starts had used up the weight before.
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
 
 /// The header with the used weight.
 const USED: &str = "x-mbx-used-weight-1m";
@@ -21,7 +21,7 @@ pub struct Starts {
     fresh: bool,
     due_ns: Option<i64>,
     /// The process has received a header with the used weight.
-    hears_header: bool,
+    has_header: bool,
     /// The venue accepts no requests, or had no weight left: the first snapshot may be late.
     refused: bool,
 }
@@ -39,30 +39,32 @@ impl Check for Starts {
             ));
         }
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 *self = Self {
                     fresh: true,
                     ..Self::default()
                 }
             }
-            Seen::Process(ProcessSeen::Running { .. }) => {}
-            Seen::Process(_) => self.due_ns = None,
-            Seen::Stream { user: true, up, .. } => {
+            WitnessEvent::Process(ProcessEvent::Running { .. }) => {}
+            WitnessEvent::Process(_) => self.due_ns = None,
+            WitnessEvent::Stream { user: true, up, .. } => {
                 let due = entry.at_ns + WITHIN_NS;
                 self.due_ns = (*up && self.fresh && !self.refused).then_some(due);
             }
-            Seen::Sent(request) if matches!(wire::asked(request), Asked::OpenOrders) => {
+            WitnessEvent::Sent(request)
+                if matches!(wire::request_kind(request), RequestKind::OpenOrders) =>
+            {
                 self.fresh = false;
                 self.due_ns = None;
             }
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 answer: Some(answer),
                 ..
             } => {
                 let used = answer.headers.iter().find(|(name, _)| name == USED);
                 let used = used.and_then(|(_, used)| used.parse::<u32>().ok());
-                let is_used_up = !self.hears_header && used.is_some_and(|used| used > USED_MOST);
-                self.hears_header |= used.is_some();
+                let is_used_up = !self.has_header && used.is_some_and(|used| used > USED_MOST);
+                self.has_header |= used.is_some();
                 if is_used_up || matches!(answer.status, 403 | 418 | 429) {
                     self.refused = true;
                     self.due_ns = None;
@@ -85,9 +87,9 @@ mod tests {
 
     #[test]
     fn a_start_that_reads_soon_is_accepted() {
-        let asks = Log::new().start().stream(true).later_ms(19_000);
-        let asks = asks.ask("GET", "/fapi/v1/openOrders", &[]);
-        let sound = asks.later_ms(60_000).state("ready");
+        let log = Log::new().start().stream(true).later_ms(19_000);
+        let log = log.request("GET", "/fapi/v1/openOrders", &[]);
+        let sound = log.later_ms(60_000).state("ready");
         assert_eq!(verdict(Starts::default(), &sound), Ok(()));
     }
 
@@ -99,21 +101,23 @@ mod tests {
 
     #[test]
     fn weight_used_up_before_the_start_excuses_it() {
-        let begun = |used: &str| {
-            let log = Log::new().start().ask("GET", "/fapi/v1/time", &[]);
-            let log = log.heard(200, &[(USED, used)], "{}").stream(true);
-            let log = log.ask("GET", "/fapi/v1/time", &[]);
-            let log = log.heard(200, &[(USED, "2400")], "{}").later_ms(40_000);
+        let started = |used: &str| {
+            let log = Log::new().start().request("GET", "/fapi/v1/time", &[]);
+            let log = log.with_answer(200, &[(USED, used)], "{}").stream(true);
+            let log = log.request("GET", "/fapi/v1/time", &[]);
+            let log = log
+                .with_answer(200, &[(USED, "2400")], "{}")
+                .later_ms(40_000);
             verdict(Starts::default(), &log.state("syncing"))
         };
-        assert_eq!(begun("2390"), Ok(()));
-        assert!(begun("100").is_err());
+        assert_eq!(started("2390"), Ok(()));
+        assert!(started("100").is_err());
     }
 
     #[test]
     fn a_rate_limit_refusal_excuses_a_start() {
-        let refused = Log::new().start().ask("GET", "/fapi/v1/time", &[]);
-        let refused = refused.heard(429, &[("retry-after", "50")], "{}");
+        let refused = Log::new().start().request("GET", "/fapi/v1/time", &[]);
+        let refused = refused.with_answer(429, &[("retry-after", "50")], "{}");
         let sound = refused.stream(true).later_ms(40_000).state("syncing");
         assert_eq!(verdict(Starts::default(), &sound), Ok(()));
     }

@@ -7,8 +7,8 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, Rest, Seen, Terms, View};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, Rest, Terms, View, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -64,8 +64,8 @@ impl Check for State {
     }
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
-        if let Seen::Sent(request) = &entry.seen
-            && let Asked::Place(orders) = wire::asked(request)
+        if let WitnessEvent::Sent(request) = &entry.seen
+            && let RequestKind::Place(orders) = wire::request_kind(request)
         {
             self.sent.extend(orders.into_iter().map(|order| order.id));
         }
@@ -167,14 +167,14 @@ fn own_balances(view: &View) -> BTreeMap<(String, String), Decimal> {
 
 fn balances_of(account: &Value) -> BTreeMap<(String, String), Decimal> {
     let mut balances = BTreeMap::new();
-    let Some(told) = account.get("balances") else {
+    let Some(reported) = account.get("balances") else {
         return balances;
     };
     for (surface, fields) in [
         ("spot", ["free", "locked"].as_slice()),
         ("futures", &["wallet"]),
     ] {
-        for balance in list(told, surface) {
+        for balance in list(reported, surface) {
             let asset = wire::text(balance, "asset").unwrap_or_default();
             let total = fields
                 .iter()

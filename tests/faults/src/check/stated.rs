@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rust_decimal::Decimal;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
 /// The runtime waits a quarter of a second for an event. The rest is tolerance for steps of the
 /// clock.
@@ -27,7 +27,7 @@ pub struct Stated {
     /// Futures orders that this process sent.
     sent: BTreeSet<String>,
     /// Requests about single orders.
-    asked: BTreeSet<RequestId>,
+    open_requests: BTreeSet<RequestId>,
     /// The venue's own responses.
     answered: BTreeMap<RequestId, String>,
     booked: BTreeMap<String, Decimal>,
@@ -35,7 +35,7 @@ pub struct Stated {
 }
 
 impl Stated {
-    fn heard(&mut self, at_ns: i64, report: &wire::Report) {
+    fn answer_received(&mut self, at_ns: i64, report: &wire::Report) {
         let booked = self.booked.get(&report.id).copied().unwrap_or_default();
         if !self.sent.contains(&report.id) || report.executed <= booked {
             return;
@@ -67,36 +67,39 @@ impl Check for Stated {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Sent(request) => {
-                let asked = wire::asked(request);
-                if matches!(asked, Asked::Place(_) | Asked::Cancel(_) | Asked::Query(_)) {
-                    self.asked.insert(request.id);
+            WitnessEvent::Sent(request) => {
+                let kind = wire::request_kind(request);
+                if matches!(
+                    kind,
+                    RequestKind::Place(_) | RequestKind::Cancel(_) | RequestKind::Query(_)
+                ) {
+                    self.open_requests.insert(request.id);
                 }
-                if let Asked::Place(placed) = asked {
+                if let RequestKind::Place(placed) = kind {
                     let futures = (placed.into_iter())
                         .filter(|order| order.instrument.starts_with("futures:"));
                     self.sent.extend(futures.map(|order| order.id));
                 }
             }
-            Seen::Answered {
+            WitnessEvent::Answered {
                 request,
                 copy: 0,
                 answer,
-            } if self.asked.contains(request) => {
+            } if self.open_requests.contains(request) => {
                 self.answered.insert(*request, answer.body.clone());
             }
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
                 let own = self.answered.remove(request);
                 if own.is_some_and(|own| own == answer.body) {
                     for report in wire::reports(answer) {
-                        self.heard(entry.at_ns, &report);
+                        self.answer_received(entry.at_ns, &report);
                     }
                 }
             }
-            Seen::Booked {
+            WitnessEvent::Booked {
                 client_order_id,
                 qty,
                 ..
@@ -108,9 +111,9 @@ impl Check for Stated {
                     self.due.remove(client_order_id);
                 }
             }
-            Seen::Process(ProcessSeen::Started { .. }) => *self = Self::default(),
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => *self = Self::default(),
             // The process does not see this time pass.
-            Seen::Process(_) => self.due.clear(),
+            WitnessEvent::Process(_) => self.due.clear(),
             _ => {}
         }
         self.overdue(entry.at_ns)
@@ -134,7 +137,7 @@ mod tests {
         Log::new()
             .start()
             .order("mm.a.1")
-            .heard(200, &[], &body.to_string())
+            .with_answer(200, &[], &body.to_string())
     }
 
     #[test]

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::wire;
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Steps {
     /// Requests for lists and clocks.
-    asked: BTreeMap<RequestId, (String, Step)>,
+    open_requests: BTreeMap<RequestId, (String, Step)>,
     /// What this process has read, by surface.
-    taken: BTreeSet<(String, Step)>,
+    done: BTreeSet<(String, Step)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,11 +29,11 @@ impl Check for Steps {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
-                self.asked.clear();
-                self.taken.clear();
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
+                self.open_requests.clear();
+                self.done.clear();
             }
-            Seen::Sent(request) => {
+            WitnessEvent::Sent(request) => {
                 let last = request.path.rsplit('/').next().unwrap_or_default();
                 let step = match last {
                     "exchangeInfo" => Some(Step::Listing),
@@ -42,12 +42,13 @@ impl Check for Steps {
                 };
                 let surface = &request.surface;
                 if let Some(step) = step {
-                    self.asked.insert(request.id, (surface.clone(), step));
+                    self.open_requests
+                        .insert(request.id, (surface.clone(), step));
                 }
                 if request.param("signature").is_none() {
                     return Ok(());
                 }
-                let has = |step| self.taken.contains(&(surface.clone(), step));
+                let has = |step| self.done.contains(&(surface.clone(), step));
                 let missing = [Step::Listing, Step::Clock].into_iter();
                 if let Some(step) = missing.filter(|step| !has(*step)).min() {
                     let what = match step {
@@ -60,13 +61,13 @@ impl Check for Steps {
                     ));
                 }
             }
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
-                let asked = self.asked.remove(request);
+                let step = self.open_requests.remove(request);
                 let is_read = wire::is_done(answer) && answer.json().is_some();
-                self.taken.extend(asked.filter(|_| is_read));
+                self.done.extend(step.filter(|_| is_read));
             }
             _ => {}
         }
@@ -91,12 +92,12 @@ mod tests {
     fn listed() -> Log {
         let log = Log::new()
             .start()
-            .ask_plain("GET", "/fapi/v1/exchangeInfo", &[]);
-        log.heard(200, &[], "{}")
+            .request_plain("GET", "/fapi/v1/exchangeInfo", &[]);
+        log.with_answer(200, &[], "{}")
     }
 
     fn signed(log: Log) -> Log {
-        log.ask(
+        log.request(
             "GET",
             "/fapi/v1/openOrders",
             &[("signature", "ab".to_owned())],
@@ -105,12 +106,12 @@ mod tests {
 
     #[test]
     fn a_signature_without_a_clock_is_found() {
-        let timed = || listed().ask_plain("GET", "/fapi/v1/time", &[]);
-        let read = || timed().heard(200, &[], "{}");
+        let timed = || listed().request_plain("GET", "/fapi/v1/time", &[]);
+        let read = || timed().with_answer(200, &[], "{}");
         assert_eq!(judged(signed(read())), Ok(()));
         assert!(judged(signed(listed())).is_err());
-        assert!(judged(signed(timed().heard(503, &[], ""))).is_err());
-        assert!(judged(signed(timed().heard(200, &[], "<html>"))).is_err());
+        assert!(judged(signed(timed().with_answer(503, &[], ""))).is_err());
+        assert!(judged(signed(timed().with_answer(200, &[], "<html>"))).is_err());
         assert!(
             judged(signed(read().start())).is_err(),
             "another process must read them again"

@@ -15,8 +15,8 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::Check;
-use super::wire::{self, Asked};
-use crate::witness::{Entry, ProcessSeen, RequestId, Rest, Seen, Terms};
+use super::wire::{self, RequestKind};
+use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct Stops {
     /// An order of the stop was refused, or its outcome is unknown.
     is_refused: bool,
     /// Countdown requests: instrument and length.
-    asked: BTreeMap<RequestId, (String, i64)>,
+    open_requests: BTreeMap<RequestId, (String, i64)>,
     /// The last countdown of each instrument at the venue.
     running: BTreeMap<String, i64>,
     /// Positions may come from a lost journal or from another instance.
@@ -56,22 +56,22 @@ impl Stops {
             placed: BTreeSet::new(),
             stopping: false,
             is_refused: false,
-            asked: BTreeMap::new(),
+            open_requests: BTreeMap::new(),
             running: BTreeMap::new(),
             is_unsure: false,
         }
     }
 
-    fn sent(&mut self, asked: Asked, request: RequestId) -> Result<(), String> {
-        match asked {
-            Asked::Place(orders) => {
+    fn sent(&mut self, kind: RequestKind, request: RequestId) -> Result<(), String> {
+        match kind {
+            RequestKind::Place(orders) => {
                 self.sent.extend(orders.into_iter().map(|order| order.id));
                 self.placed.insert(request);
             }
-            Asked::Countdown(instrument, ms) => {
-                self.asked.insert(request, (instrument, ms));
+            RequestKind::Countdown(instrument, ms) => {
+                self.open_requests.insert(request, (instrument, ms));
             }
-            Asked::Cancel(ids) if self.stopping && self.on_stop == "keep" => {
+            RequestKind::Cancel(ids) if self.stopping && self.on_stop == "keep" => {
                 let is_kept =
                     |id: &&String| self.sent.contains(*id) && !self.cancelled.contains(*id);
                 if let Some(id) = ids.iter().find(is_kept) {
@@ -80,7 +80,7 @@ impl Stops {
                     ));
                 }
             }
-            Asked::Cancel(ids) if !self.stopping => self.cancelled.extend(ids),
+            RequestKind::Cancel(ids) if !self.stopping => self.cancelled.extend(ids),
             _ => {}
         }
         Ok(())
@@ -153,39 +153,41 @@ impl Check for Stops {
 
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
-            Seen::Configured { on_stop, .. } => self.on_stop.clone_from(on_stop),
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Configured { on_stop, .. } => self.on_stop.clone_from(on_stop),
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.stopping = false;
                 self.is_refused = false;
                 self.placed.clear();
             }
-            Seen::Process(ProcessSeen::Running {
+            WitnessEvent::Process(ProcessEvent::Running {
                 process, journal, ..
             }) if *process > 1 && !matches!(journal.as_str(), "clean" | "torn") => {
                 self.sent.clear();
                 self.cancelled.clear();
                 self.is_unsure = true;
             }
-            Seen::Act { act, done: true } => {
+            WitnessEvent::Act { act, done: true } => {
                 let id = act.get("client_order_id").and_then(Value::as_str);
                 let own = id.map(wire::strategy);
                 self.is_unsure |= own.is_some_and(|own| self.strategies.contains(own));
             }
-            Seen::Stopping { .. } => {
+            WitnessEvent::Stopping { .. } => {
                 self.stopping = true;
                 if entry.at_ns < self.wait_ns {
                     self.cancelled.extend(self.sent.iter().cloned());
                 }
             }
-            Seen::Sent(request) => return self.sent(wire::asked(request), request.id),
-            Seen::Answered {
+            WitnessEvent::Sent(request) => {
+                return self.sent(wire::request_kind(request), request.id);
+            }
+            WitnessEvent::Answered {
                 request, answer, ..
             } if wire::is_done(answer) => {
-                if let Some((instrument, ms)) = self.asked.get(request) {
+                if let Some((instrument, ms)) = self.open_requests.get(request) {
                     self.running.insert(instrument.clone(), *ms);
                 }
             }
-            Seen::Heard { request, answer } => {
+            WitnessEvent::AnswerReceived { request, answer } => {
                 let wait = answer.as_ref().and_then(wire::wait_ns);
                 let until_ns = wait.map_or(0, |wait| entry.at_ns.saturating_add(wait));
                 self.wait_ns = self.wait_ns.max(until_ns);
@@ -193,7 +195,9 @@ impl Check for Stops {
                 let is_done = answer.as_ref().is_some_and(wire::is_done);
                 self.is_refused |= self.stopping && was_placed && !is_done;
             }
-            Seen::Stopped { how, truth, .. } if how == "stopped" => return self.stopped(truth),
+            WitnessEvent::Stopped { how, truth, .. } if how == "stopped" => {
+                return self.stopped(truth);
+            }
             _ => {}
         }
         Ok(())
@@ -231,7 +235,7 @@ mod tests {
 
     fn stopping() -> Log {
         let placed = Log::new().start().arm(30_000).place("mm.a.1");
-        placed.heard(200, &[], "{}").stopping()
+        placed.with_answer(200, &[], "{}").stopping()
     }
 
     #[test]
@@ -250,13 +254,13 @@ mod tests {
     }
 
     #[test]
-    fn a_position_that_is_left_is_found_unless_the_venue_refused() {
+    fn a_position_left_open_is_found_unless_refused() {
         let holding = || truth(false, "-1");
         assert_eq!(judged("cancel", stopping().stopped(holding())), Ok(()));
         assert!(judged("flatten", stopping().stopped(holding())).is_err());
         let refused = stopping()
             .place_close("mm.a.2", "BUY", "1")
-            .heard(400, &[], "{}");
+            .with_answer(400, &[], "{}");
         assert_eq!(judged("flatten", refused.stopped(holding())), Ok(()));
     }
 

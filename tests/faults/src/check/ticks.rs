@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::wire;
-use crate::witness::Seen;
+use crate::witness::WitnessEvent;
 
 /// The ticks of a life's symbols.
 #[derive(Debug, Default)]
@@ -26,9 +26,9 @@ struct Tick {
 
 impl Ticks {
     /// Updates ticks and positions from an entry.
-    pub fn learn(&mut self, seen: &Seen) {
+    pub fn learn(&mut self, seen: &WitnessEvent) {
         match seen {
-            Seen::Act { act, done: true } => {
+            WitnessEvent::Act { act, done: true } => {
                 if let (Some(symbol), Some(tick)) =
                     (wire::text(act, "symbol"), wire::number(act, "tick_size"))
                 {
@@ -37,7 +37,7 @@ impl Ticks {
                     known.coarsest = known.coarsest.max(tick);
                 }
             }
-            Seen::Truth(truth) => {
+            WitnessEvent::Truth(truth) => {
                 for (symbol, tick) in &mut self.symbols {
                     if !holds(truth, symbol) {
                         tick.coarsest = tick.present;

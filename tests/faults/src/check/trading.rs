@@ -12,8 +12,10 @@ use rust_decimal::Decimal;
 
 use super::Check;
 use super::orders::Orders;
-use super::wire::{self, Asked};
-use crate::witness::{Answer, Entry, IntentTerms, ProcessSeen, RequestId, Rest, Seen, Terms};
+use super::wire::{self, RequestKind};
+use crate::witness::{
+    Answer, Entry, IntentTerms, ProcessEvent, RequestId, Rest, Terms, WitnessEvent,
+};
 
 /// A run must leave the state ready within this time.
 const NOTICED_NS: i64 = 2_000_000_000;
@@ -40,7 +42,7 @@ enum Needs {
 #[derive(Debug)]
 pub struct Trading {
     orders: Orders,
-    asked: BTreeMap<RequestId, Needs>,
+    open_requests: BTreeMap<RequestId, Needs>,
     ready: bool,
     denied: u32,
     /// Since when the run is ready despite evidence that it cannot trade, and the evidence.
@@ -58,7 +60,7 @@ impl Trading {
     pub fn new(terms: &Terms) -> Self {
         Self {
             orders: Orders::new(terms),
-            asked: BTreeMap::new(),
+            open_requests: BTreeMap::new(),
             ready: false,
             denied: 0,
             pending: None,
@@ -74,7 +76,7 @@ impl Trading {
         }
     }
 
-    fn heard(&mut self, now_ns: i64, needs: &Needs, answer: &Answer) {
+    fn answer_received(&mut self, now_ns: i64, needs: &Needs, answer: &Answer) {
         if answer.status == 418 {
             let wait = answer.header("retry-after");
             let wait_s = wait.and_then(|text| text.parse::<i64>().ok());
@@ -138,8 +140,8 @@ impl Trading {
     }
 
     fn sent(&mut self, request: &crate::witness::Request) -> Result<(), String> {
-        let needs = match wire::asked(request) {
-            Asked::Place(orders) => {
+        let needs = match wire::request_kind(request) {
+            RequestKind::Place(orders) => {
                 for placed in &orders {
                     if self.forbidden.remove(&placed.id) {
                         return Err(format!(
@@ -152,10 +154,10 @@ impl Trading {
                     Needs::Order(placed.instrument.clone(), !placed.reduces)
                 })
             }
-            Asked::Cancel(_) | Asked::Countdown(..) => Needs::Other,
+            RequestKind::Cancel(_) | RequestKind::Countdown(..) => Needs::Other,
             _ => Needs::Nothing,
         };
-        self.asked.insert(request.id, needs);
+        self.open_requests.insert(request.id, needs);
         Ok(())
     }
 }
@@ -168,64 +170,64 @@ impl Check for Trading {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         if let Some((since, what)) = &self.pending
             && entry.at_ns > since + NOTICED_NS
-            && !matches!(entry.seen, Seen::Process(_))
+            && !matches!(entry.seen, WitnessEvent::Process(_))
         {
             let late_ms = (entry.at_ns - since) / 1_000_000;
             return Err(format!("the run is ready {late_ms} ms after {what}"));
         }
         match &entry.seen {
-            Seen::Process(ProcessSeen::Started { .. }) => {
+            WitnessEvent::Process(ProcessEvent::Started { .. }) => {
                 self.ready = false;
                 self.denied = 0;
                 self.pending = None;
                 self.blocked.clear();
                 self.forbidden.clear();
-                self.asked.clear();
+                self.open_requests.clear();
             }
             // A stopped process notices nothing.
-            Seen::Process(seen) => {
+            WitnessEvent::Process(seen) => {
                 self.pending = None;
-                if let ProcessSeen::Running {
+                if let ProcessEvent::Running {
                     process, journal, ..
                 } = seen
                 {
                     self.lost |= *process > 1 && !matches!(journal.as_str(), "clean" | "torn");
                 }
             }
-            Seen::State { to, .. } => {
+            WitnessEvent::State { to, .. } => {
                 self.ready = to == "ready";
                 if !self.ready {
                     self.pending = None;
                 }
             }
             // A command of the operator makes the run try at once.
-            Seen::Commanded { .. } => {
+            WitnessEvent::Commanded { .. } => {
                 self.pending = None;
                 self.denied = 0;
                 self.blocked.clear();
             }
-            Seen::Intended {
+            WitnessEvent::Intended {
                 client_order_id,
                 terms,
                 ..
             } => self.intended(entry.at_ns, client_order_id, terms),
-            Seen::Sent(request) => self.sent(request)?,
-            Seen::Heard {
+            WitnessEvent::Sent(request) => self.sent(request)?,
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: Some(answer),
             } => {
-                if let Some(needs) = self.asked.remove(request) {
-                    self.heard(entry.at_ns, &needs, answer);
+                if let Some(needs) = self.open_requests.remove(request) {
+                    self.answer_received(entry.at_ns, &needs, answer);
                 }
             }
-            Seen::Heard {
+            WitnessEvent::AnswerReceived {
                 request,
                 answer: None,
             } => {
-                self.asked.remove(request);
+                self.open_requests.remove(request);
             }
             // The symbol may trade again, and a snapshot may have reported that.
-            Seen::Act { .. } => self.blocked.clear(),
+            WitnessEvent::Act { .. } => self.blocked.clear(),
             _ => {}
         }
         self.orders.see(entry);

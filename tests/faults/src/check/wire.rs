@@ -101,7 +101,7 @@ impl Report {
 
 /// The kind of a request, as far as the rules need it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
+pub enum RequestKind {
     /// New order, or several.
     Place(Vec<Placed>),
     /// Cancel order, or several: the client order ids.
@@ -121,26 +121,26 @@ pub enum Asked {
 }
 
 /// The kind of a request.
-pub fn asked(request: &Request) -> Asked {
+pub fn request_kind(request: &Request) -> RequestKind {
     let last = request.path.rsplit('/').next().unwrap_or_default();
     let id = || request.param("origClientOrderId").unwrap_or_default();
     match (request.method.as_str(), last) {
-        ("POST", "order") => Asked::Place(vec![placed(request)]),
-        ("POST", "batchOrders") => Asked::Place(placed_batch(request)),
-        ("DELETE", "order") => Asked::Cancel(vec![id().to_owned()]),
-        ("DELETE", "batchOrders") => Asked::Cancel(cancelled_batch(request)),
+        ("POST", "order") => RequestKind::Place(vec![placed(request)]),
+        ("POST", "batchOrders") => RequestKind::Place(placed_batch(request)),
+        ("DELETE", "order") => RequestKind::Cancel(vec![id().to_owned()]),
+        ("DELETE", "batchOrders") => RequestKind::Cancel(cancelled_batch(request)),
         ("POST", "countdownCancelAll") => {
             let ms = request
                 .param("countdownTime")
                 .and_then(|ms| ms.parse().ok());
-            Asked::Countdown(instrument(request), ms.unwrap_or(-1))
+            RequestKind::Countdown(instrument(request), ms.unwrap_or(-1))
         }
-        ("GET", "order" | "openOrder") => Asked::Query(id().to_owned()),
-        ("GET", "openOrders") => Asked::OpenOrders,
-        ("GET", "userTrades") => Asked::Trades(instrument(request)),
+        ("GET", "order" | "openOrder") => RequestKind::Query(id().to_owned()),
+        ("GET", "openOrders") => RequestKind::OpenOrders,
+        ("GET", "userTrades") => RequestKind::Trades(instrument(request)),
         // Requests about listen keys change nothing, and the info endpoint is read by POST.
-        (_, "listenKey" | "noop" | "info") | ("GET", _) => Asked::Read,
-        _ => Asked::Change,
+        (_, "listenKey" | "noop" | "info") | ("GET", _) => RequestKind::Read,
+        _ => RequestKind::Change,
     }
 }
 
@@ -216,7 +216,7 @@ fn report(order: &Value) -> Option<Report> {
 }
 
 /// The order that a user event reports: `executionReport` or `ORDER_TRADE_UPDATE`.
-pub fn told(event: &str) -> Option<Report> {
+pub fn event_report(event: &str) -> Option<Report> {
     let event: Value = serde_json::from_str(event).ok()?;
     // A combined stream wraps its payload.
     let event = event.get("data").unwrap_or(&event);
@@ -322,9 +322,9 @@ mod tests {
     fn events_of_both_surfaces_report_orders() {
         let spot = r#"{"e":"executionReport","c":"a.1.2","X":"NEW","z":"0.5"}"#;
         let futures = r#"{"e":"ORDER_TRADE_UPDATE","o":{"c":"a.1.2","X":"NEW","z":"0.5"}}"#;
-        assert_eq!(told(spot), told(futures));
-        assert_eq!(told(spot).unwrap().executed, decimal("0.5"));
-        assert_eq!(told(r#"{"e":"ACCOUNT_UPDATE","a":{}}"#), None);
+        assert_eq!(event_report(spot), event_report(futures));
+        assert_eq!(event_report(spot).unwrap().executed, decimal("0.5"));
+        assert_eq!(event_report(r#"{"e":"ACCOUNT_UPDATE","a":{}}"#), None);
     }
 
     #[test]

@@ -1,43 +1,43 @@
 //! The start of a process, which is the same path as recovery: the requests of the session's start,
-//! the journal, then the session's recovery (`runtime/live/src/begin.rs`).
+//! the journal, then the session's recovery (`runtime/live/src/startup.rs`).
 
 use windvane_client_core::gateway::Gateway;
 use windvane_client_core::streams::StreamSettings;
 use windvane_config::Leave;
 use windvane_config::assembly;
 use windvane_live::guests::LiveGuests;
-use windvane_live::start;
+use windvane_live::startup_steps;
 use windvane_model::Time;
-use windvane_protocol::speak::Names;
-use windvane_session::recovery::{Before, RecoveryTerms, left_of};
+use windvane_protocol::adapter::Names;
+use windvane_session::recovery::{Before, LaunchTerms, recover_state};
 use windvane_session::{
-    Account, Known, Module, Parts, RequestTerms, Requests, Session, Start, StartInput, StartOutput,
-    weights,
+    Account, Module, Parts, RequestTerms, Requests, Session, Startup, StartupInput, StartupOutput,
+    StartupResult, weights,
 };
 
-use super::overheard::Overheard;
+use super::observed::ObservedGuests;
 use super::shown::Shown;
 use super::{Given, Out, Process, REQUEST, Setup};
 
 /// A start in progress.
 pub struct Boot {
     given: Given,
-    start: Start,
+    startup: Startup,
 }
 
 impl Boot {
     /// Begins a start with requests that the session later takes over.
     pub fn new(given: Given, setup: &Setup, requests: Requests, now: Time) -> Self {
-        let terms = start::terms(&setup.config, &setup.names);
+        let terms = startup_steps::terms(&setup.config, &setup.names);
         Self {
             given,
-            start: Start::new(now, terms, requests),
+            startup: Startup::new(now, terms, requests),
         }
     }
 
     /// When it must be called next, by the shell's clock.
     pub fn due(&self) -> Option<Time> {
-        self.start.poll_timeout()
+        self.startup.poll_timeout()
     }
 }
 
@@ -47,38 +47,46 @@ impl Process {
         let now = self.shell_time();
         let due = self.boot.as_ref().and_then(Boot::due);
         if due.is_some_and(|due| due <= now) {
-            self.start_input(StartInput::Timeout);
+            self.start_input(StartupInput::Timeout);
         }
     }
 
     /// Gives an input to a start in progress, and executes its outputs.
-    pub(super) fn start_input(&mut self, input: StartInput<'_>) {
+    pub(super) fn start_input(&mut self, input: StartupInput<'_>) {
         let now = self.shell_time();
         if let Some(boot) = &mut self.boot {
-            boot.start.handle(now, input);
+            boot.startup.handle(now, input);
         }
         self.perform_start();
     }
 
     /// Executes the outputs of the start; begins the recovery once the start is complete.
     pub(super) fn perform_start(&mut self) {
-        while let Some(output) = self.boot.as_mut().and_then(|boot| boot.start.poll_output()) {
+        while let Some(output) = self
+            .boot
+            .as_mut()
+            .and_then(|boot| boot.startup.poll_output())
+        {
             match output {
-                StartOutput::Sign(id, unsigned) => self.signer.take(self.now_ns, id, unsigned),
-                StartOutput::Send(call) => self.send(call),
-                StartOutput::Abandon(id) => self.abandon(id),
-                StartOutput::LimitsKnown => {
+                StartupOutput::Sign(id, unsigned) => self.signer.take(self.now_ns, id, unsigned),
+                StartupOutput::Send(call) => self.send(call),
+                StartupOutput::Abandon(id) => self.abandon(id),
+                StartupOutput::LimitsKnown => {
                     let setup = &self.setup;
                     let surfaces = setup.surfaces.iter();
-                    let wants = surfaces.map(|&surface| start::wants(&setup.config, surface));
+                    let wants =
+                        surfaces.map(|&surface| startup_steps::wants(&setup.config, surface));
                     if let Err(error) = weights::keep(&self.gateway, wants) {
                         self.broken = Some(error.to_string());
                     }
                 }
-                StartOutput::CallEnded(_) => {}
+                StartupOutput::CallEnded(_) => {}
             }
         }
-        let result = self.boot.as_mut().and_then(|boot| boot.start.take_result());
+        let result = self
+            .boot
+            .as_mut()
+            .and_then(|boot| boot.startup.take_result());
         let Some(result) = result else { return };
         let Some(Boot { given, .. }) = self.boot.take() else {
             return;
@@ -96,13 +104,13 @@ impl Process {
         }
     }
 
-    fn recover(&mut self, given: Given, known: Known) -> Result<(), String> {
+    fn recover(&mut self, given: Given, known: StartupResult) -> Result<(), String> {
         let (instruments, assets) = (known.instruments, &known.assets);
         let setup = std::sync::Arc::clone(&self.setup);
         let config = &setup.config;
-        let spoken = Names::new(&instruments, assets.names());
+        let adapter_names = Names::new(&instruments, assets.names());
         let mut requests = known.requests;
-        requests.know(spoken.clone(), known.futures_account);
+        requests.configure(adapter_names.clone(), known.futures_account);
         let (mut guests, mut modules) = (Vec::new(), Vec::<Module>::new());
         for (place, strategy) in config.strategies.iter().enumerate() {
             let mut guest = setup.guest(place).map_err(|error| error.to_string())?;
@@ -111,12 +119,13 @@ impl Process {
             modules.push((guest.name.clone(), guest.sha256));
             guests.push(guest);
         }
-        let engine = start::engine_config(config, &setup.names, instruments, assets, given.epoch);
-        let mut left = left_of(given.remembered);
+        let engine =
+            startup_steps::engine_config(config, &setup.names, instruments, assets, given.epoch);
+        let mut left = recover_state(given.remembered);
         if let Some(flaw) = left.flaw.take() {
             return Err(format!("journal {}: {flaw}", given.verdict));
         }
-        let terms = RecoveryTerms {
+        let terms = LaunchTerms {
             now: self.shell_time(),
             played_from: None,
             engine,
@@ -126,42 +135,42 @@ impl Process {
             },
             modules: &modules,
             account: Account::Venue,
-            latches: given.latches,
+            kill_switch: given.latches,
             foreign: None,
             is_unwaited: false,
             on_liquidation: assembly::on_liquidation(&config.risk),
             surfaces: &setup.surfaces,
             is_streamed: true,
         };
-        let begun = left.begin(terms, |states| {
-            Overheard::new(LiveGuests::new(guests, states))
+        let launched = left.launch(terms, |states| {
+            ObservedGuests::new(LiveGuests::new(guests, states))
         });
-        let begun = begun.map_err(|error| format!("the process does not start: {error}"))?;
+        let launched = launched.map_err(|error| format!("the process does not start: {error}"))?;
         let streams = StreamSettings {
             seed: setup.seed,
             ..StreamSettings::default()
         };
         let (gateway, now) = (requests.gateway(), self.shell_time());
-        let with = ((&streams, gateway), (&spoken, now));
-        let public = start::public_streams(config, &setup.surfaces, with.0, with.1);
+        let with = ((&streams, gateway), (&adapter_names, now));
+        let public = startup_steps::public_streams(config, &setup.surfaces, with.0, with.1);
         let public = public.map_err(|error| error.to_string())?;
         self.outs
-            .push_back(Out::Begin(begun.first.head, begun.first.at));
-        self.tell_running(given.epoch, given.verdict);
-        self.tell_configured();
+            .push_back(Out::Begin(launched.first.checkpoint, launched.first.at));
+        self.record_running(given.epoch, given.verdict);
+        self.record_configured();
         self.begin_watchdog();
-        let records = begun.driver.engine().records();
+        let records = launched.driver.engine().records();
         let shown = Shown::new(self.life, given.epoch, records);
         let parts = Parts {
-            driver: begun.driver,
-            account: begun.account,
+            driver: launched.driver,
+            account: launched.account,
             requests: Some(requests),
-            clock: begun.clock,
+            clock: launched.clock,
             modules,
             surfaces: setup.surfaces.clone(),
             streams,
             public: Some(public),
-            latches: begun.latches,
+            kill_switch: launched.kill_switch,
             flattens: config.run.on_stop == Leave::Flatten,
             blocks_under_way: setup.disk_room,
         };

@@ -4,13 +4,13 @@
 
 use std::collections::VecDeque;
 
-use crate::witness::Seen;
+use crate::witness::WitnessEvent;
 
 /// The closes of a process, each with the record number of the input that caused it.
 pub struct Closes {
     /// The last record of the previous step; the next input is the record after it.
     before: u64,
-    made: VecDeque<(u64, Seen)>,
+    made: VecDeque<(u64, WitnessEvent)>,
 }
 
 impl Closes {
@@ -25,7 +25,7 @@ impl Closes {
     /// Adds a close of the running step, whose records end at `records` so far. Records that the
     /// step wrote after its input follow from the input and need not be durable: outputs of
     /// strategies, and the blocks that they end.
-    pub fn note(&mut self, close: Seen, records: u64) {
+    pub fn note(&mut self, close: WitnessEvent, records: u64) {
         // A close before the first reported step has no input of its own here.
         let led = (self.before + 1).min(records);
         self.made.push_back((led, close));
@@ -43,7 +43,7 @@ impl Closes {
 
     /// The closes that a next process does not know if its journal ends with this record, without
     /// the last `but_last` ones.
-    pub fn after(&self, record: u64, but_last: usize) -> impl Iterator<Item = &Seen> {
+    pub fn after(&self, record: u64, but_last: usize) -> impl Iterator<Item = &WitnessEvent> {
         let seen = self.made.len().saturating_sub(but_last);
         let lost = self.made.iter().take(seen);
         let lost = lost.filter(move |(led, _)| *led > record);
@@ -55,8 +55,8 @@ impl Closes {
 mod tests {
     use super::*;
 
-    fn close() -> Seen {
-        Seen::ClosedOutside {
+    fn close() -> WitnessEvent {
+        WitnessEvent::ClosedOutside {
             process: 1,
             strategy: "gr0".to_owned(),
             instrument: "futures:BTCUSDT".to_owned(),

@@ -6,7 +6,7 @@
 mod boot;
 mod closes;
 mod notices;
-mod overheard;
+mod observed;
 mod reload;
 mod run;
 mod shown;
@@ -31,17 +31,17 @@ use windvane_model::record::{Block, Chain};
 use windvane_model::{InstrumentId, Side, StrategyId, Surface, Time};
 use windvane_protocol::route::{self, Route};
 use windvane_protocol::sign::{PrepareError, Prepared};
-use windvane_session::recovery::Remembered;
-use windvane_session::watchdog::{Keeper, KeeperInput, KeeperOutput, WatchdogSays};
+use windvane_session::recovery::JournalContent;
+use windvane_session::watchdog::{Keeper, KeeperInput, KeeperOutput, WatchdogMessage};
 use windvane_session::{
-    CallAnswer, Input, JournalEvent, Kept, Requests, Session, SocketEvent, StartInput,
+    CallAnswer, Input, JournalEvent, Requests, SaveState, Session, SocketEvent, StartupInput,
 };
 
 use crate::modules::Modules;
-use crate::witness::{Answer, ProcessSeen, RequestId, Seen, View};
+use crate::witness::{Answer, ProcessEvent, RequestId, View, WitnessEvent};
 
 use boot::{Boot, requests};
-use overheard::Overheard;
+use observed::ObservedGuests;
 use shown::Shown;
 use signer::Signer;
 
@@ -129,9 +129,9 @@ pub enum In {
     /// The run must end in order; a second time it must end at once.
     Stop,
     /// A message of the watchdog process of spot orders.
-    Watchdog(WatchdogSays),
+    Watchdog(WatchdogMessage),
     /// The watchdog process has ended.
-    WatchdogGone,
+    WatchdogEnded,
     /// The requested timer is due.
     Wake,
 }
@@ -144,7 +144,7 @@ pub enum Out {
     /// Opens a connection of a stream.
     Open(StreamKey, u64, String),
     /// Sends a message on it.
-    Say(StreamKey, u64, String),
+    SendText(StreamKey, u64, String),
     /// Sends a PING on it.
     Ping(StreamKey, u64),
     /// Closes it.
@@ -166,7 +166,7 @@ pub enum Out {
     /// The process ends after a stop: `stopped` or `hurried`.
     Stopped(&'static str),
     /// An entry for the witness.
-    Seen(Seen),
+    WitnessEvent(WitnessEvent),
 }
 
 /// A request on its way to the socket.
@@ -185,7 +185,7 @@ pub struct Wire {
 /// The data that the disk gives to a starting process.
 pub struct Given {
     /// The journal.
-    pub remembered: Remembered<Vec<Block>>,
+    pub remembered: JournalContent<Vec<Block>>,
     /// The journal's verdict.
     pub verdict: &'static str,
     /// The epoch of the previous process.
@@ -209,7 +209,7 @@ pub struct Process {
     started_ns: i64,
     boot: Option<Boot>,
     /// The session, once it runs, and its data for the witness.
-    run: Option<(Session<Overheard>, Shown)>,
+    run: Option<(Session<ObservedGuests>, Shown)>,
     /// The keeper of the watchdog process of spot orders, once the session runs.
     keeper: Option<Keeper>,
     outs: VecDeque<Out>,
@@ -226,14 +226,14 @@ impl Process {
     /// A process that starts now.
     pub fn start(setup: Arc<Setup>, life: u32, given: Given, now_ns: i64, wall_ns: i64) -> Self {
         let is_banned = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&is_banned);
-        let gateway = Gateway::telling(
+        let flag = Arc::clone(&is_banned);
+        let gateway = Gateway::with_listener(
             setup.identity.clone(),
             Shares::default(),
             Arc::new(Nonces::new()),
             move |change| {
                 if matches!(change, Change::Banned) {
-                    told.store(true, Ordering::Relaxed);
+                    flag.store(true, Ordering::Relaxed);
                 }
             },
         );
@@ -263,7 +263,7 @@ impl Process {
     pub fn handle(&mut self, now_ns: i64, happened: In) {
         self.now_ns = now_ns;
         match happened {
-            In::Answer(id, answer) => self.heard(id, answer.as_ref()),
+            In::Answer(id, answer) => self.answer_received(id, answer.as_ref()),
             In::Late(id, late) => self.called(id, CallAnswer::Late(late)),
             In::Opened(key, link) => self.socket(key, link, SocketEvent::Opened),
             In::NotOpened(key, link, answer) => {
@@ -286,12 +286,12 @@ impl Process {
             In::Stalled => self.input(Input::Journal(JournalEvent::Stalled)),
             In::Healthy => self.input(Input::Journal(JournalEvent::Healthy)),
             In::Failed => self.input(Input::Journal(JournalEvent::Failed)),
-            In::Latches(result) => self.input(Input::Latches(result)),
+            In::Latches(result) => self.input(Input::KillSwitch(result)),
             In::Command(command, whom) => self.command(command, whom),
             In::Reload(next) => self.reload(next),
             In::Stop => self.stop(),
-            In::Watchdog(words) => self.keep(KeeperInput::Said(words)),
-            In::WatchdogGone => self.watchdog_is_gone(),
+            In::Watchdog(message) => self.keep(KeeperInput::Message(message)),
+            In::WatchdogEnded => self.watchdog_is_gone(),
             In::Wake => {}
         }
         self.keep_time();
@@ -310,7 +310,7 @@ impl Process {
     /// The signer signed a call of the start or of the session.
     fn signed(&mut self, id: RequestId, prepared: Result<Prepared, PrepareError>) {
         if self.boot.is_some() {
-            self.start_input(StartInput::Signed(id, prepared));
+            self.start_input(StartupInput::Signed(id, prepared));
         } else {
             self.input(Input::Signed(id, prepared));
         }
@@ -380,17 +380,18 @@ impl Process {
 
     /// The closes by others that the witness got and that a next process does not know if its
     /// journal ends with this record.
-    pub fn closes_after(&self, record: u64) -> impl Iterator<Item = &Seen> {
-        let is_close = |out: &&Out| matches!(out, Out::Seen(Seen::ClosedOutside { .. }));
+    pub fn closes_after(&self, record: u64) -> impl Iterator<Item = &WitnessEvent> {
+        let is_close =
+            |out: &&Out| matches!(out, Out::WitnessEvent(WitnessEvent::ClosedOutside { .. }));
         let unseen = self.outs.iter().filter(is_close).count();
         let shown = self.run.iter();
         shown.flat_map(move |(_, shown)| shown.closes_after(record, unseen))
     }
 
     /// Whether the latches survive a kill, as the session reports; `None` before it runs.
-    pub fn latches_kept(&self) -> Option<Kept> {
+    pub fn latches_kept(&self) -> Option<SaveState> {
         let (session, _) = self.run.as_ref()?;
-        Some(session.latches().kept())
+        Some(session.kill_switch().save_state())
     }
 
     /// Whether no request is in flight.
@@ -403,25 +404,25 @@ impl Process {
     }
 
     /// A response came, or `None` if none will come.
-    fn heard(&mut self, id: RequestId, answer: Option<&Answer>) {
+    fn answer_received(&mut self, id: RequestId, answer: Option<&Answer>) {
         let Some(answer) = answer else {
             let lost = CallAnswer::Lost(Lost::Cut("the connection broke".to_owned()));
             return self.called(id, lost);
         };
         let headers = answer.headers.iter();
         let headers: Vec<_> = headers.map(|(n, v)| (n.as_str(), v.as_str())).collect();
-        let came = CallAnswer::Came(gateway::Answer {
+        let result = CallAnswer::Received(gateway::Answer {
             status: answer.status,
             headers: &headers,
             text: &answer.body,
         });
-        self.called(id, came);
+        self.called(id, result);
     }
 
     /// Passes the result of a call to the start or to the session.
     fn called(&mut self, id: RequestId, answer: CallAnswer<'_>) {
         if self.boot.is_some() {
-            self.start_input(StartInput::Answer(id, answer));
+            self.start_input(StartupInput::Answer(id, answer));
         } else {
             self.input(Input::Answer(id, answer));
         }
@@ -448,13 +449,14 @@ impl Process {
     }
 
     /// Reports to the witness that the process runs.
-    fn tell_running(&mut self, epoch: u64, verdict: &str) {
-        self.outs
-            .push_back(Out::Seen(Seen::Process(ProcessSeen::Running {
+    fn record_running(&mut self, epoch: u64, verdict: &str) {
+        self.outs.push_back(Out::WitnessEvent(WitnessEvent::Process(
+            ProcessEvent::Running {
                 process: self.life,
                 epoch,
                 journal: verdict.to_owned(),
-            })));
+            },
+        )));
     }
 }
 

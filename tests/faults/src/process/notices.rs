@@ -13,34 +13,40 @@ use windvane_model::{
     Surface,
 };
 
-use super::overheard::Heard;
+use super::observed::AnswerReceived;
 use crate::witness::{
-    BalanceView, ElsewhereView, IntentTerms, OrderView, PositionView, Seen, StrategyView, View,
+    BalanceView, ElsewhereView, IntentTerms, OrderView, PositionView, StrategyView, View,
+    WitnessEvent,
 };
 
 /// The entries for an overheard act of a strategy.
-pub fn overheard(engine: &Engine, life: u32, epoch: u64, heard: &Heard) -> Vec<Seen> {
+pub fn observed(
+    engine: &Engine,
+    life: u32,
+    epoch: u64,
+    observed: &AnswerReceived,
+) -> Vec<WitnessEvent> {
     let name = |id: StrategyId| engine.strategy_name(id).unwrap_or_default().to_owned();
-    match heard {
-        Heard::Order(strategy, order, terms, state) => {
+    match observed {
+        AnswerReceived::Order(strategy, order, terms, state) => {
             let seen = intended(engine, (life, epoch), (*strategy, *order), terms);
-            let knew = seen.as_ref().map(|(id, _)| Seen::Knew {
+            let knew = seen.as_ref().map(|(id, _)| WitnessEvent::Knew {
                 strategy: name(*strategy),
                 client_order_id: Some(id.clone()),
                 state: *state,
             });
             knew.into_iter().chain(seen.map(|(_, seen)| seen)).collect()
         }
-        Heard::Saved(strategy, state) => vec![Seen::Knew {
+        AnswerReceived::Saved(strategy, state) => vec![WitnessEvent::Knew {
             strategy: name(*strategy),
             client_order_id: None,
             state: *state,
         }],
-        Heard::Given(strategy, state) => vec![Seen::Given {
+        AnswerReceived::Given(strategy, state) => vec![WitnessEvent::Given {
             strategy: name(*strategy),
             state: *state,
         }],
-        Heard::Renewed(strategy) => vec![Seen::Renewed {
+        AnswerReceived::Renewed(strategy) => vec![WitnessEvent::Renewed {
             strategy: name(*strategy),
         }],
     }
@@ -53,13 +59,13 @@ fn intended(
     (life, epoch): (u32, u64),
     (strategy, order): (StrategyId, OrderSeq),
     terms: &OrderTerms,
-) -> Option<(String, Seen)> {
+) -> Option<(String, WitnessEvent)> {
     let instrument = engine.instrument(terms.instrument)?;
     let name = StrategyName::new(engine.strategy_name(strategy)?).ok()?;
     let id = ClientOrderId::own(&name, epoch, order).as_str().to_owned();
     let price = terms.price.map(|price| instrument.price(price.0));
     let qty = terms.qty.map(|qty| instrument.qty(qty.0));
-    let seen = Seen::Intended {
+    let seen = WitnessEvent::Intended {
         process: life,
         client_order_id: id.clone(),
         terms: IntentTerms {
@@ -75,21 +81,21 @@ fn intended(
 }
 
 /// The entries of a liquidation or an ADL: the closed part of each strategy, and the whole.
-pub fn forced(engine: &Engine, life: u32, report: &ForcedCloseReport) -> Vec<Seen> {
+pub fn forced(engine: &Engine, life: u32, report: &ForcedCloseReport) -> Vec<WitnessEvent> {
     let Some(rules) = engine.instrument(report.instrument) else {
         return Vec::new();
     };
     let closed = report.shares.iter().filter_map(|share| {
         // A sale closes a long position, so the sign of what the strategy held is the opposite.
         let held = -report.side.sign() * share.qty;
-        Some(Seen::ClosedOutside {
+        Some(WitnessEvent::ClosedOutside {
             process: life,
             strategy: engine.strategy_name(share.strategy)?.to_owned(),
             instrument: book(rules, report.position_side),
             qty: rules.qty(held).to_string(),
         })
     });
-    let whole = Seen::ForcedClose {
+    let whole = WitnessEvent::ForcedClose {
         process: life,
         instrument: rules.name(),
         qty: rules.qty(report.qty).to_string(),
@@ -99,7 +105,7 @@ pub fn forced(engine: &Engine, life: u32, report: &ForcedCloseReport) -> Vec<See
 
 /// The entries for opposite positions that were settled against each other: the part of each
 /// strategy.
-pub fn settled(engine: &Engine, life: u32, adjustment: &Adjustment) -> Vec<Seen> {
+pub fn settled(engine: &Engine, life: u32, adjustment: &Adjustment) -> Vec<WitnessEvent> {
     let Adjustment::Settled {
         instrument,
         side,
@@ -114,7 +120,7 @@ pub fn settled(engine: &Engine, life: u32, adjustment: &Adjustment) -> Vec<Seen>
     let gave_up = [(*sold, *qty), (*bought, -qty)].into_iter();
     let gave_up = gave_up.filter_map(|(strategy, held)| {
         let rules = engine.instrument(*instrument)?;
-        Some(Seen::ClosedOutside {
+        Some(WitnessEvent::ClosedOutside {
             process: life,
             strategy: engine.strategy_name(strategy)?.to_owned(),
             instrument: book(rules, *side),
@@ -146,7 +152,7 @@ fn held_book(engine: &Engine, instrument: InstrumentId, held: i64) -> Option<Str
 }
 
 /// The entry for a notice, if it has one.
-pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
+pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<WitnessEvent> {
     let name = |id: InstrumentId| {
         engine
             .instrument(id)
@@ -156,7 +162,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
     match notice {
         Notice::State {
             from, to, doubts, ..
-        } => Some(Seen::State {
+        } => Some(WitnessEvent::State {
             from: from.as_str().to_owned(),
             to: to.as_str().to_owned(),
             doubts: doubts.iter().map(ToString::to_string).collect(),
@@ -168,7 +174,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
             ..
         } => {
             let instrument = engine.instrument(order.instrument())?;
-            Some(Seen::Booked {
+            Some(WitnessEvent::Booked {
                 process: life,
                 instrument: instrument.name(),
                 client_order_id: order.client_order_id.as_str().to_owned(),
@@ -190,7 +196,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
             estimate,
             in_balance,
             ..
-        } => Some(Seen::LateFee {
+        } => Some(WitnessEvent::LateFee {
             process: life,
             instrument: name(*instrument),
             order_id: order_id.0,
@@ -204,15 +210,15 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
             strategy,
             rejection,
             ..
-        } => Some(Seen::Refused {
+        } => Some(WitnessEvent::Refused {
             strategy: engine.strategy_name(*strategy)?.to_owned(),
             rule: rejection.to_string(),
         }),
-        Notice::Halted { limit: Some(_), .. } => Some(Seen::LossHalt),
-        Notice::Denied { order, .. } => Some(Seen::Denied {
+        Notice::Halted { limit: Some(_), .. } => Some(WitnessEvent::LossHalt),
+        Notice::Denied { order, .. } => Some(WitnessEvent::Denied {
             client_order_id: order.client_order_id.as_str().to_owned(),
         }),
-        Notice::Quarantined { strategy, .. } => Some(Seen::Quarantined {
+        Notice::Quarantined { strategy, .. } => Some(WitnessEvent::Quarantined {
             strategy: engine.strategy_name(*strategy)?.to_owned(),
         }),
         Notice::ClosedOutside {
@@ -220,7 +226,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
             instrument,
             qty,
             ..
-        } => Some(Seen::ClosedOutside {
+        } => Some(WitnessEvent::ClosedOutside {
             process: life,
             strategy: engine.strategy_name(*strategy)?.to_owned(),
             instrument: held_book(engine, *instrument, *qty)?,
@@ -231,7 +237,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
             instrument,
             qty,
             ..
-        } => Some(Seen::ClosedOutside {
+        } => Some(WitnessEvent::ClosedOutside {
             process: life,
             strategy: engine.strategy_name(*strategy)?.to_owned(),
             instrument: held_book(engine, *instrument, *qty)?,
@@ -277,7 +283,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<Seen> {
                 // The account does not change: see `settled`.
                 Adjustment::Settled { .. } => return None,
             };
-            Some(Seen::Adjusted {
+            Some(WitnessEvent::Adjusted {
                 process: life,
                 kind: kind.to_owned(),
                 of,

@@ -2,12 +2,12 @@
 
 use windvane_build::modules::Guest;
 use windvane_config::assembly;
-use windvane_live::start;
+use windvane_live::startup_steps;
 use windvane_model::StrategyId;
 use windvane_session::Reload;
 
 use super::{Arc, Out, Process, Setup};
-use crate::witness::Seen;
+use crate::witness::WitnessEvent;
 
 impl Process {
     /// Applies a new configuration.
@@ -36,13 +36,13 @@ impl Process {
         let strategies = begins.map(|place| next.strategies[place].0.clone());
         let strategies = strategies.collect();
         self.outs
-            .push_back(Out::Seen(Seen::Reloading { strategies }));
+            .push_back(Out::WitnessEvent(WitnessEvent::Reloading { strategies }));
         let config = &next.config;
         let reload = Reload {
             instances,
             limits: assembly::risk_limits(&config.risk),
             strategies: assembly::strategy_terms(config),
-            on_stop: start::on_stop(config),
+            on_stop: startup_steps::on_stop(config),
             on_liquidation: assembly::on_liquidation(&config.risk),
         };
         let reloaded = session.reload(now, reload);
@@ -50,32 +50,34 @@ impl Process {
         let troubles = match reloaded {
             Ok(reloaded) => {
                 self.setup = next;
-                self.tell_configured();
+                self.record_configured();
                 let failed = reloaded.failed.into_iter();
                 failed.map(|(_, reason)| reason).collect()
             }
             Err(error) => vec![error.to_string()],
         };
         for trouble in troubles {
-            let seen = Seen::Fault(format!("a reload does not start every strategy: {trouble}"));
-            self.outs.push_back(Out::Seen(seen));
+            let seen =
+                WitnessEvent::Fault(format!("a reload does not start every strategy: {trouble}"));
+            self.outs.push_back(Out::WitnessEvent(seen));
         }
         self.perform();
-        self.outs.push_back(Out::Seen(Seen::Reloaded { refused }));
+        self.outs
+            .push_back(Out::WitnessEvent(WitnessEvent::Reloaded { refused }));
     }
 
     /// Reports the configuration to the witness that holds from here on.
-    pub(super) fn tell_configured(&mut self) {
+    pub(super) fn record_configured(&mut self) {
         let config = &self.setup.config;
         let limits = config.strategies.iter().map(|strategy| {
             let id = strategy.id.as_str().to_owned();
             (id, strategy.limits.max_open_orders)
         });
-        let configured = Seen::Configured {
+        let configured = WitnessEvent::Configured {
             on_stop: format!("{:?}", config.run.on_stop).to_lowercase(),
             max_open_orders: limits.collect(),
         };
-        self.outs.push_back(Out::Seen(configured));
+        self.outs.push_back(Out::WitnessEvent(configured));
     }
 }
 

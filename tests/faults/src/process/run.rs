@@ -11,7 +11,7 @@ use windvane_session::{
 };
 
 use super::{Out, Process, REQUEST, StreamKey, Wire, shown};
-use crate::witness::{RequestId, Seen};
+use crate::witness::{RequestId, WitnessEvent};
 
 impl Process {
     /// The shell's clock: the wall clock at the start, then counted.
@@ -36,7 +36,7 @@ impl Process {
     /// Executes the outputs of the session until there are no more.
     pub(super) fn perform(&mut self) {
         if let Some((session, shown)) = &mut self.run {
-            shown.overheard(session, &mut self.outs);
+            shown.observed(session, &mut self.outs);
         }
         while let Some(output) = self
             .run
@@ -56,25 +56,27 @@ impl Process {
         };
         match output {
             Output::Append(block) => self.outs.push_back(Out::Append(block)),
-            Output::Roll(head, at) => self.outs.push_back(Out::Roll(head, at)),
+            Output::Roll(checkpoint, at) => self.outs.push_back(Out::Roll(checkpoint, at)),
             Output::BugReport { broken, snapshot } => {
-                self.outs.push_back(Out::Seen(Seen::InvariantBroken {
-                    words: broken.to_string(),
-                    report: snapshot.len(),
-                }));
+                self.outs
+                    .push_back(Out::WitnessEvent(WitnessEvent::InvariantBroken {
+                        text: broken.to_string(),
+                        report: snapshot.len(),
+                    }));
             }
             Output::Sign(id, unsigned) => self.signer.take(self.now_ns, id, unsigned),
             Output::Send(call) => self.send(call),
             Output::Abandon(id) => self.abandon(id),
-            Output::Latches(latches) => self.outs.push_back(Out::Latches(latches)),
+            Output::KillSwitch(latches) => self.outs.push_back(Out::Latches(latches)),
             Output::Handed { request, .. } => {
                 let top = shown::top(session, &request);
-                self.outs.extend(top.map(Out::Seen));
+                self.outs.extend(top.map(Out::WitnessEvent));
                 if let Request::Place(order) = &request {
-                    self.outs.push_back(Out::Seen(Seen::Released {
-                        client_order_id: order.client_order_id.as_str().to_owned(),
-                        at_ns: self.now_ns,
-                    }));
+                    self.outs
+                        .push_back(Out::WitnessEvent(WitnessEvent::Released {
+                            client_order_id: order.client_order_id.as_str().to_owned(),
+                            at_ns: self.now_ns,
+                        }));
                 }
             }
             Output::Socket(surface, link, action) => {
@@ -84,11 +86,12 @@ impl Process {
                 };
                 if matches!(action, SocketAction::Open(_)) {
                     let surface = surface.to_string();
-                    self.outs.push_back(Out::Seen(Seen::Handshake { surface }));
+                    self.outs
+                        .push_back(Out::WitnessEvent(WitnessEvent::Handshake { surface }));
                 }
                 self.outs.push_back(match action {
                     SocketAction::Open(path) => Out::Open(key, link, path),
-                    SocketAction::Say(text) => Out::Say(key, link, text),
+                    SocketAction::SendText(text) => Out::SendText(key, link, text),
                     SocketAction::Ping => Out::Ping(key, link),
                     SocketAction::Close => Out::Close(key, link),
                 });
@@ -107,9 +110,10 @@ impl Process {
                     )),
                 });
             }
-            Output::Beat(number) => {
-                self.outs.push_back(Out::Seen(Seen::Beat));
-                self.beat(number);
+            Output::Heartbeat(number) => {
+                self.outs
+                    .push_back(Out::WitnessEvent(WitnessEvent::Heartbeat));
+                self.heartbeat(number);
             }
             Output::Replied(_)
             | Output::CallEnded(_)
@@ -136,10 +140,11 @@ impl Process {
             self.outs.remove(place);
             return self.called(id, CallAnswer::Late(Duration::ZERO));
         }
-        self.outs.push_back(Out::Seen(Seen::Heard {
-            request: id,
-            answer: None,
-        }));
+        self.outs
+            .push_back(Out::WitnessEvent(WitnessEvent::AnswerReceived {
+                request: id,
+                answer: None,
+            }));
         let lost = CallAnswer::Lost(Lost::Timeout(REQUEST));
         self.called(id, lost);
     }
@@ -151,10 +156,11 @@ impl Process {
         };
         let engine = session.engine();
         let strategy = whom.and_then(|id| engine.strategy_name(id).map(str::to_owned));
-        self.outs.push_back(Out::Seen(Seen::Commanded {
-            strategy,
-            command: format!("{command:?}").to_lowercase(),
-        }));
+        self.outs
+            .push_back(Out::WitnessEvent(WitnessEvent::Commanded {
+                strategy,
+                command: format!("{command:?}").to_lowercase(),
+            }));
         self.input(Input::Command(command, whom));
     }
 
@@ -162,7 +168,8 @@ impl Process {
     pub(super) fn stop(&mut self) {
         if self.run.is_some() {
             let process = self.life;
-            self.outs.push_back(Out::Seen(Seen::Stopping { process }));
+            self.outs
+                .push_back(Out::WitnessEvent(WitnessEvent::Stopping { process }));
             self.input(Input::Stop);
         }
     }

@@ -9,9 +9,9 @@ use windvane_model::{Amount, AssetId, Notice, Request, Surface};
 use windvane_session::Session;
 
 use super::closes::Closes;
-use super::overheard::Overheard;
+use super::observed::ObservedGuests;
 use super::{Out, notices};
-use crate::witness::Seen;
+use crate::witness::WitnessEvent;
 
 /// The data of one process for the witness.
 pub struct Shown {
@@ -48,17 +48,17 @@ impl Shown {
     }
 
     /// Reports the acts of strategies in a step.
-    pub fn overheard(&self, session: &mut Session<Overheard>, outs: &mut VecDeque<Out>) {
-        for heard in session.guests_mut().take() {
-            let seen = notices::overheard(session.engine(), self.life, self.epoch, &heard);
-            outs.extend(seen.into_iter().map(Out::Seen));
+    pub fn observed(&self, session: &mut Session<ObservedGuests>, outs: &mut VecDeque<Out>) {
+        for observed in session.guests_mut().take() {
+            let seen = notices::observed(session.engine(), self.life, self.epoch, &observed);
+            outs.extend(seen.into_iter().map(Out::WitnessEvent));
         }
     }
 
     /// Handles a notice of a step.
     pub fn notice(
         &mut self,
-        session: &Session<Overheard>,
+        session: &Session<ObservedGuests>,
         notice: &Notice,
         outs: &mut VecDeque<Out>,
     ) {
@@ -76,16 +76,16 @@ impl Shown {
         }
         let records = engine.records();
         for seen in seen {
-            if matches!(seen, Seen::ClosedOutside { .. }) {
+            if matches!(seen, WitnessEvent::ClosedOutside { .. }) {
                 self.closes.note(seen.clone(), records);
             }
-            outs.push_back(Out::Seen(seen));
+            outs.push_back(Out::WitnessEvent(seen));
         }
     }
 
     /// Ends a step: reports its effect on the engine's balances if the step booked or adjusted
     /// something, and whether only fills and adjustments changed them.
-    pub fn end_step(&mut self, session: &Session<Overheard>, outs: &mut VecDeque<Out>) {
+    pub fn end_step(&mut self, session: &Session<ObservedGuests>, outs: &mut VecDeque<Out>) {
         let engine = session.engine();
         let Step {
             filled,
@@ -97,7 +97,7 @@ impl Shown {
             if !filled && !adjusted {
                 continue;
             }
-            outs.push_back(Out::Seen(Seen::Balance {
+            outs.push_back(Out::WitnessEvent(WitnessEvent::Balance {
                 process: self.life,
                 of: format!("{surface}:{}", engine.assets()[usize::from(asset.0)]),
                 from: from.unwrap_or_default().to_decimal().to_string(),
@@ -114,13 +114,17 @@ impl Shown {
     }
     /// The closes by others that a next process does not know if its journal ends with this record,
     /// without the last `but_last` ones.
-    pub fn closes_after(&self, record: u64, but_last: usize) -> impl Iterator<Item = &Seen> {
+    pub fn closes_after(
+        &self,
+        record: u64,
+        but_last: usize,
+    ) -> impl Iterator<Item = &WitnessEvent> {
         self.closes.after(record, but_last)
     }
 }
 
 /// The top of the book when an order was sent.
-pub fn top(session: &Session<Overheard>, request: &Request) -> Option<Seen> {
+pub fn top(session: &Session<ObservedGuests>, request: &Request) -> Option<WitnessEvent> {
     let Request::Place(order) = request else {
         return None;
     };
@@ -128,7 +132,7 @@ pub fn top(session: &Session<Overheard>, request: &Request) -> Option<Seen> {
     let instrument = engine.instrument(id)?;
     let bid = engine.book_level(id, windvane_model::Side::Buy, 0)?;
     let ask = engine.book_level(id, windvane_model::Side::Sell, 0)?;
-    Some(Seen::Top {
+    Some(WitnessEvent::Top {
         instrument: instrument.name(),
         bid: instrument.price(bid.price).to_string(),
         ask: instrument.price(ask.price).to_string(),

@@ -55,7 +55,7 @@ impl SignerTerms {
 #[derive(Debug)]
 pub struct Signer {
     terms: SignerTerms,
-    taken: u64,
+    signed: u64,
     waiting: VecDeque<(i64, RequestId, Unsigned)>,
 }
 
@@ -64,16 +64,16 @@ impl Signer {
     pub const fn new(terms: SignerTerms) -> Self {
         Self {
             terms,
-            taken: 0,
+            signed: 0,
             waiting: VecDeque::new(),
         }
     }
 
     /// Takes a call for signing.
     pub fn take(&mut self, now_ns: i64, id: RequestId, unsigned: Unsigned) {
-        self.taken += 1;
+        self.signed += 1;
         let every = self.terms.silent_every;
-        if every > 0 && self.taken.is_multiple_of(every) {
+        if every > 0 && self.signed.is_multiple_of(every) {
             return;
         }
         let due_ns = now_ns + self.terms.delay_ns.unwrap_or(0);

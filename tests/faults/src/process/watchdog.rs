@@ -1,7 +1,7 @@
 //! The watchdog process of spot orders, from the side of the run. The session's keeper decides, as
 //! in `runtime/live/src/watchdog/keeper.rs`.
 
-use windvane_live::start;
+use windvane_live::startup_steps;
 use windvane_model::Time;
 use windvane_session::Input;
 use windvane_session::watchdog::{Keeper, KeeperInput, KeeperOutput};
@@ -11,22 +11,22 @@ use super::{Out, Process};
 impl Process {
     /// The run begins: it keeps a watchdog process if it trades spot.
     pub(super) fn begin_watchdog(&mut self) {
-        if start::is_watched(&self.setup.config, &self.setup.names) {
+        if startup_steps::is_watched(&self.setup.config, &self.setup.names) {
             self.keeper = Some(Keeper::new(Time(self.now_ns)));
             self.perform_keeper();
         }
     }
 
     /// Sends a sign of health to the watchdog process.
-    pub(super) fn beat(&mut self, number: u64) {
+    pub(super) fn heartbeat(&mut self, number: u64) {
         let stopped_ms = self.spot_stopped_ms();
-        self.keep(KeeperInput::Beat { number, stopped_ms });
+        self.keep(KeeperInput::Heartbeat { number, stopped_ms });
     }
 
     /// The watchdog process has ended.
     pub(super) fn watchdog_is_gone(&mut self) {
         let stopped_ms = self.spot_stopped_ms();
-        self.keep(KeeperInput::Gone { stopped_ms });
+        self.keep(KeeperInput::ProcessEnded { stopped_ms });
     }
 
     /// When the keeper's next timer is due.
@@ -50,7 +50,7 @@ impl Process {
     fn perform_keeper(&mut self) {
         while let Some(output) = self.keeper.as_mut().and_then(Keeper::poll_output) {
             match output {
-                KeeperOutput::Tell(input) => self.input(Input::Live(input)),
+                KeeperOutput::Report(input) => self.input(Input::Live(input)),
                 output => self.outs.push_back(Out::Watchdog(output)),
             }
         }

@@ -7,9 +7,9 @@ use windvane_model::input::Command;
 
 use super::incidents::Incident;
 use super::{Event, MS, S, World};
-use crate::mix::Kind;
+use crate::fault_plan::Kind;
 use crate::venue::LinkName;
-use crate::witness::{Request, Seen, View};
+use crate::witness::{Request, View, WitnessEvent};
 
 /// For this time no user stream can connect, milliseconds.
 const BLIND_MS: i64 = 45_000;
@@ -36,7 +36,7 @@ impl World {
         }
         self.count(Kind::Blind);
         self.blind_until_ns = self.now_ns + BLIND_MS * MS;
-        self.tell(format!("no user stream can connect for {BLIND_MS} ms"));
+        self.record_fault(format!("no user stream can connect for {BLIND_MS} ms"));
         for name in names {
             if silent {
                 if let Some(link) = self.links.get_mut(&name) {
@@ -59,7 +59,7 @@ impl World {
 
     /// The operator flattens.
     pub(super) fn flatten(&mut self) {
-        self.tell("the operator: flatten".to_owned());
+        self.record_fault("the operator: flatten".to_owned());
         self.command(Command::Flatten, None);
         self.watch_closes();
     }
@@ -88,7 +88,7 @@ impl World {
         }
         self.carry_frames();
         let truth = self.venue.truth(false, self.now_ns);
-        self.see(Seen::Closing(truth));
+        self.see(WitnessEvent::Closing(truth));
         self.queue.put(self.now_ns + LOOK_NS, Event::LookAtCloses);
     }
 
@@ -107,7 +107,7 @@ impl World {
         before: serde_json::Value,
     ) {
         let after = self.venue.truth(true, self.now_ns);
-        self.see(Seen::Market {
+        self.see(WitnessEvent::Market {
             what,
             view,
             before,

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::incidents::Incident;
 use super::{Event, MS, S, World};
 use crate::disk::Damage;
-use crate::mix::Kind;
+use crate::fault_plan::Kind;
 
 /// A futures symbol of the venue that no life has configured.
 pub(super) const SYMBOL: &str = "DOGEUSDT";
@@ -36,7 +36,7 @@ impl World {
         let is_killed = self.busy.chance(600_000);
         let flatten_ms = self.busy.between(1_000, 12_000);
         let flattens = self.busy.chance(500_000);
-        self.tell(format!("others trade three times a second for {for_ms} ms"));
+        self.record_fault(format!("others trade three times a second for {for_ms} ms"));
         self.count(Kind::Busy);
         self.busy_until_ns = self.now_ns + for_ms * MS;
         self.queue

@@ -10,7 +10,7 @@ use super::elsewhere::SYMBOL;
 use super::incidents::Incident;
 use super::{Event, MS, S, World};
 use crate::disk::Damage;
-use crate::mix::Kind;
+use crate::fault_plan::Kind;
 
 /// Time from the first start to the pause of the operator.
 const PAUSE_NS: i64 = 3 * S;
@@ -18,7 +18,7 @@ const PAUSE_NS: i64 = 3 * S;
 impl World {
     /// Plans the pause, if the seed has it, and its first event.
     pub(super) fn plan_idle(&mut self) {
-        if self.mix.faults.idle_s > 0 {
+        if self.fault_plan.faults.idle_s > 0 {
             let at_ns = self.now_ns + PAUSE_NS;
             self.queue.put(at_ns, Event::Incident(Incident::Idle));
         }
@@ -28,7 +28,7 @@ impl World {
     pub(super) fn idle(&mut self) {
         self.count(Kind::Idle);
         self.command(Command::Pause, None);
-        let wait_ns = self.idle.wait_ns(self.mix.faults.idle_s);
+        let wait_ns = self.idle.wait_ns(self.fault_plan.faults.idle_s);
         self.queue
             .put(self.now_ns + wait_ns, Event::Incident(Incident::Idle));
         let held = self.held_elsewhere();

@@ -11,9 +11,9 @@ use windvane_model::input::Command;
 use super::net::{PUBLIC, REST, USER};
 use super::{Event, MS, S, Standing, World};
 use crate::disk::Damage;
-use crate::mix::Kind;
+use crate::fault_plan::Kind;
 use crate::process::In;
-use crate::witness::{ProcessSeen, Seen};
+use crate::witness::{ProcessEvent, WitnessEvent};
 
 /// Ticks that the venue may set for a symbol.
 const TICKS: [&str; 3] = ["0.1", "0.2", "0.5"];
@@ -133,7 +133,7 @@ impl World {
 
     /// Plans the next incident of a kind, if the seed has this kind.
     fn plan(&mut self, incident: Incident) {
-        let faults = &self.mix.faults;
+        let faults = &self.fault_plan.faults;
         let mean_s = match incident {
             Incident::Cut => faults.cut_s,
             Incident::HalfOpen => faults.half_open_s,
@@ -231,12 +231,12 @@ impl World {
             Incident::GoOn(whom) => {
                 // The operator first checks that no other instance runs.
                 self.second_ends();
-                self.tell("the operator: resume".to_owned());
+                self.record_fault("the operator: resume".to_owned());
                 self.closing_since = None;
                 self.command(Command::Resume, whom);
             }
             Incident::Command(command, whom) => {
-                self.tell(format!("the operator, again: {command:?} {whom:?}"));
+                self.record_fault(format!("the operator, again: {command:?} {whom:?}"));
                 self.command(command, whom);
                 if (command, whom) == (Command::Flatten, None) {
                     self.watch_closes();
@@ -245,7 +245,7 @@ impl World {
             Incident::Barred => self.bar(),
             Incident::Unbarred => self.unbar(),
             Incident::Reload => {
-                self.tell("the operator: reload".to_owned());
+                self.record_fault("the operator: reload".to_owned());
                 self.count(Kind::Reload);
                 self.change_setup();
                 let next = Arc::clone(&self.setup);
@@ -268,7 +268,7 @@ impl World {
             Incident::ModesBack => self.restore_modes(),
             Incident::HaltNow => {
                 self.count(Kind::Operator);
-                self.tell("the operator: halt".to_owned());
+                self.record_fault("the operator: halt".to_owned());
                 self.command(Command::Halt, None);
             }
             Incident::KillNow => {
@@ -331,7 +331,7 @@ impl World {
         let one = self.chance.below(self.setup.strategies.len() as u64);
         let one = StrategyId(one as u16);
         let whom = self.chance.chance(400_000).then_some(one);
-        self.tell(format!("the operator: {command:?} {whom:?}"));
+        self.record_fault(format!("the operator: {command:?} {whom:?}"));
         self.count(Kind::Operator);
         self.command(command, whom);
         if command == Command::Flatten && whom.is_none() {
@@ -341,8 +341,8 @@ impl World {
         self.queue.put(at_ns, Event::Incident(Incident::GoOn(whom)));
     }
 
-    pub(super) fn tell(&mut self, words: String) {
-        self.see(Seen::Fault(words));
+    pub(super) fn record_fault(&mut self, text: String) {
+        self.see(WitnessEvent::Fault(text));
     }
 
     fn a_link(&mut self) -> Option<u64> {
@@ -354,7 +354,7 @@ impl World {
     fn cut(&mut self) {
         let Some(name) = self.a_link() else { return };
         self.count(Kind::Cut);
-        self.tell(format!("stream {name:x} is cut"));
+        self.record_fault(format!("stream {name:x} is cut"));
         self.venue.hang_up(name);
         self.ended(name);
     }
@@ -362,7 +362,7 @@ impl World {
     fn half_open(&mut self) {
         let Some(name) = self.a_link() else { return };
         self.count(Kind::HalfOpen);
-        self.tell(format!("stream {name:x} dies without any message"));
+        self.record_fault(format!("stream {name:x} dies without any message"));
         if let Some(link) = self.links.get_mut(&name) {
             link.dead = true;
         }
@@ -375,7 +375,7 @@ impl World {
                 let jitter_ns = self.chance.between(0, 2 * S);
                 self.stalls[channel] = (self.now_ns + for_ms * MS, jitter_ns);
                 self.count(Kind::Stall);
-                self.tell(format!("channel {channel} stalls for {for_ms} ms"));
+                self.record_fault(format!("channel {channel} stalls for {for_ms} ms"));
             }
         }
     }
@@ -413,16 +413,16 @@ impl World {
     }
 
     /// The venue refuses to serve account trades, for the whole life.
-    pub(super) fn leave_untold(&mut self) {
-        if self.mix.faults.untold {
-            self.count(Kind::Untold);
+    pub(super) fn count_missing_trades(&mut self) {
+        if self.fault_plan.faults.no_account_trades {
+            self.count(Kind::NoAccountTrades);
             self.switch(&json!({"fault": "refuse", "route": "futures.user_trades", "code": -1130}));
         }
     }
 
     /// Turns a fault switch of the venue on.
     fn switch(&mut self, switch: &Value) {
-        self.tell(format!("switch {switch}"));
+        self.record_fault(format!("switch {switch}"));
         self.venue
             .control("POST", "/faults", &switch.to_string(), self.now_ns);
     }
@@ -434,7 +434,7 @@ impl World {
         self.standing = Standing::Paused;
         self.count(Kind::Pause);
         let process = self.life;
-        self.see(Seen::Process(ProcessSeen::Paused { process }));
+        self.see(WitnessEvent::Process(ProcessEvent::Paused { process }));
         let for_ms = self.chance.between(100, 60_000);
         self.queue
             .put(self.now_ns + for_ms * MS, Event::Resume(process));
@@ -449,13 +449,13 @@ impl World {
         let by_ns = self.chance.between(-most_s * S, most_s * S);
         self.wall_offset_ns += by_ns;
         self.count(Kind::Clock);
-        self.tell(format!("the wall clock jumps by {} ms", by_ns / MS));
+        self.record_fault(format!("the wall clock jumps by {} ms", by_ns / MS));
     }
 
     fn disk_trouble(&mut self) {
         self.count(Kind::Disk);
         if self.chance.chance(250_000) {
-            self.tell("the disk fails".to_owned());
+            self.record_fault("the disk fails".to_owned());
             self.disk.failed = true;
             self.trouble_latches(true);
             self.command_on_full_disk();
@@ -463,7 +463,7 @@ impl World {
             self.deliver(self.life, In::Failed);
         } else {
             let for_ms = self.chance.between(10, 20_000);
-            self.tell(format!("the disk hangs for {for_ms} ms"));
+            self.record_fault(format!("the disk hangs for {for_ms} ms"));
             self.trouble_latches(false);
             self.disk_hangs_until = self.now_ns + for_ms * MS;
         }
@@ -476,7 +476,7 @@ impl World {
             .venue
             .control("POST", "/act", &act.to_string(), self.now_ns);
         let done = answer.status == 200;
-        self.see(Seen::Act {
+        self.see(WitnessEvent::Act {
             act: act.clone(),
             done,
         });
@@ -597,19 +597,19 @@ impl World {
     pub(super) fn end_faults(&mut self) {
         self.faults_on = false;
         self.faults_ended_ns = self.now_ns.max(self.banned_until_ns);
-        self.see(Seen::FaultsEnded);
+        self.see(WitnessEvent::FaultsEnded);
         self.venue.control("DELETE", "/faults", "", self.now_ns);
         self.unbar();
         self.second_ends();
-        self.leave_untold();
-        if self.mix.faults.modes_s > 0 {
+        self.count_missing_trades();
+        if self.fault_plan.faults.modes_s > 0 {
             self.restore_modes();
         }
-        if self.mix.faults.documented {
+        if self.fault_plan.faults.documented {
             self.count(Kind::Documented);
         }
         // Others stay on the address, and the run must cope with them.
-        if self.mix.faults.weight_s > 0 {
+        if self.fault_plan.faults.weight_s > 0 {
             self.act(&json!({"act": "others_weight", "weight": 1_400}));
         }
         (self.crash_after, self.pause_at_order) = (None, false);

@@ -8,7 +8,7 @@ mod closing;
 mod elsewhere;
 mod idle;
 mod incidents;
-pub mod latch_file;
+pub mod kill_switch_file;
 mod net;
 mod rest;
 mod second;
@@ -26,18 +26,18 @@ use windvane_model::{ClientOrderId, Input, Intent};
 
 use crate::check::ticks::Ticks;
 use crate::disk::{Damage, Disk, ROLLED_BACK, Written};
+use crate::fault_plan::{FaultPlan, Kind};
 use crate::life::Options;
 use crate::log::Log;
-use crate::mix::{Kind, Mix};
 use crate::process::{Given, In, Out, Process, Setup, StreamKey};
 use crate::queue::Queue;
 use crate::random::Random;
 use crate::tally;
 use crate::venue::{LinkName, Venue};
-use crate::witness::{Answer, ProcessSeen, Seen};
+use crate::witness::{Answer, ProcessEvent, WitnessEvent};
 
 use incidents::Incident;
-use latch_file::LatchFile;
+use kill_switch_file::KillSwitchFile;
 use net::{Flight, Link};
 use second::Second;
 use watchdog::{Watch, Watchdogs};
@@ -80,7 +80,7 @@ pub enum Event {
     /// A handshake arrives at the venue.
     Handshake(LinkName, String),
     /// A client's message arrives at the venue.
-    Said(LinkName, String),
+    ClientText(LinkName, String),
     /// An input reaches the process of this life.
     Deliver(u32, In),
     /// A frame reaches the process; for user streams with the number of the event.
@@ -104,7 +104,7 @@ pub enum Event {
     /// Something happens to a watchdog process of spot.
     Watchdog(Watch),
     /// The latch file of the process of this life is written.
-    LatchFile(u32),
+    KillSwitchFile(u32),
     /// The disk refused the latch file of this life when it was given for the n-th time: checks
     /// that it is written again.
     LookForLatches(u32, u32),
@@ -119,7 +119,7 @@ pub enum Event {
 /// The state of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    Gone,
+    Ended,
     Running,
     Paused,
 }
@@ -127,7 +127,7 @@ enum Standing {
 /// A world.
 pub struct World {
     setup: Arc<Setup>,
-    mix: Mix,
+    fault_plan: FaultPlan,
     /// The ticks to which the venue may have rounded the entry prices that it reported.
     ticks: Ticks,
     venue: Venue,
@@ -164,7 +164,7 @@ pub struct World {
     /// The watchdog processes of spot.
     watchdogs: Watchdogs,
     /// The latch file in flight to the disk.
-    latch_file: LatchFile,
+    kill_switch_file: KillSwitchFile,
     /// How often in a row a timer of the process was due right after it was called.
     overdue: Busy,
     /// For orderly stops.
@@ -194,7 +194,7 @@ pub struct World {
     disk_fails_until: i64,
     /// Number of times that data was given to the disk.
     disk_given: u64,
-    disk_told_late: bool,
+    disk_reported_late: bool,
     /// Client order ids of the intents in blocks in flight.
     intended: BTreeMap<u64, Vec<String>>,
     /// A process was ready at least once.
@@ -211,21 +211,21 @@ pub struct World {
     /// No user stream can connect until this time.
     blind_until_ns: i64,
     /// The last response of each route of the account, and whether it was false.
-    told: BTreeMap<String, (String, bool)>,
+    last_answers: BTreeMap<String, (String, bool)>,
     done: bool,
 }
 
 impl World {
     /// A world whose process is about to start.
-    pub fn new(setup: Arc<Setup>, mix: Mix, venue: Venue, options: &Options) -> Self {
-        let seed = mix.terms.seed;
-        let log = Log::new(&mix.terms, BORN_NS, options.keep_all, options.rules);
+    pub fn new(setup: Arc<Setup>, fault_plan: FaultPlan, venue: Venue, options: &Options) -> Self {
+        let seed = fault_plan.terms.seed;
+        let log = Log::new(&fault_plan.terms, BORN_NS, options.keep_all, options.rules);
         let mut world = Self {
             setup,
             venue,
             disk: Disk::new(),
             process: None,
-            standing: Standing::Gone,
+            standing: Standing::Ended,
             backlog: VecDeque::new(),
             life: 0,
             queue: Queue::default(),
@@ -244,7 +244,7 @@ impl World {
             idle: Random::of(seed, "idle acts"),
             blind: Random::of(seed, "blind flattens"),
             watchdogs: Watchdogs::new(seed),
-            latch_file: LatchFile::new(seed),
+            kill_switch_file: KillSwitchFile::new(seed),
             overdue: Busy::default(),
             stops: Random::of(seed, "orderly stops"),
             reloads: Random::of(seed, "changes of reloads"),
@@ -263,7 +263,7 @@ impl World {
             disk_hangs_until: 0,
             disk_fails_until: 0,
             disk_given: 0,
-            disk_told_late: false,
+            disk_reported_late: false,
             intended: BTreeMap::new(),
             was_ready: false,
             faults_on: true,
@@ -272,31 +272,33 @@ impl World {
             flattened_ns: None,
             closing_since: None,
             blind_until_ns: 0,
-            told: BTreeMap::new(),
+            last_answers: BTreeMap::new(),
             done: false,
-            mix,
+            fault_plan,
             ticks: Ticks::default(),
         };
         world.queue.put(BORN_NS + VENUE_TICK_NS, Event::Venue);
         world.queue.put(BORN_NS + 10 * MS, Event::Start);
-        let sample_ns = world.mix.terms.sample_ns();
+        let sample_ns = world.fault_plan.terms.sample_ns();
         world.queue.put(BORN_NS + sample_ns, Event::Sample);
         world
             .queue
             .put(BORN_NS + options.faults_ms * MS, Event::FaultsEnd);
-        world.tell_choices();
+        world.record_choices();
         world.begin_hedge_mode();
         world.plan_incidents();
         world.plan_idle();
-        world.leave_untold();
+        world.count_missing_trades();
         world
     }
 
     /// Records the values of the open points that are not the default.
-    fn tell_choices(&mut self) {
-        for (point, value) in self.mix.choices.changed() {
+    fn record_choices(&mut self) {
+        for (point, value) in self.fault_plan.choices.changed() {
             self.log.count_choice(point, value);
-            self.see(Seen::Fault(format!("open point: {point} = {value}")));
+            self.see(WitnessEvent::Fault(format!(
+                "open point: {point} = {value}"
+            )));
         }
     }
 
@@ -328,14 +330,14 @@ impl World {
             }
             Event::Arrive(flight) => self.arrive(*flight),
             Event::Handshake(name, target) => self.handshake(name, &target),
-            Event::Said(name, text) => {
-                self.venue.say(name, &text, self.now_ns);
+            Event::ClientText(name, text) => {
+                self.venue.send_text(name, &text, self.now_ns);
                 self.carry_frames();
             }
             Event::Deliver(life, happened) => self.deliver(life, happened),
             Event::Frame(name, event, text) => self.frame_comes(name, event, text),
-            Event::Wake(asked) => {
-                if asked == self.wakes {
+            Event::Wake(nth) => {
+                if nth == self.wakes {
                     self.wake_ns = i64::MAX;
                     self.deliver(self.life, In::Wake);
                 }
@@ -348,11 +350,11 @@ impl World {
             Event::Incident(incident) => self.incident(incident),
             Event::Sample => {
                 self.sample();
-                let sample_ns = self.mix.terms.sample_ns();
+                let sample_ns = self.fault_plan.terms.sample_ns();
                 self.queue.put(self.now_ns + sample_ns, Event::Sample);
             }
             Event::Watchdog(watch) => self.watch(watch),
-            Event::LatchFile(life) => self.latches_written(life),
+            Event::KillSwitchFile(life) => self.latches_written(life),
             Event::LookForLatches(life, given) => self.latches_were_given(life, given),
             Event::FaultsEnd => self.end_faults(),
             Event::LookForRest => self.look_for_rest(),
@@ -365,7 +367,7 @@ impl World {
         self.log.count(kind.name());
     }
 
-    fn see(&mut self, seen: Seen) {
+    fn see(&mut self, seen: WitnessEvent) {
         self.ticks.learn(&seen);
         self.log.see(self.now_ns, seen);
     }
@@ -378,13 +380,15 @@ impl World {
 /// The process.
 impl World {
     fn start(&mut self) {
-        if self.standing != Standing::Gone {
+        if self.standing != Standing::Ended {
             return;
         }
         self.life += 1;
         self.standing = Standing::Running;
         self.wake_ns = i64::MAX;
-        self.see(Seen::Process(ProcessSeen::Started { process: self.life }));
+        self.see(WitnessEvent::Process(ProcessEvent::Started {
+            process: self.life,
+        }));
         let unix_s = (self.wall_ns() / S).unsigned_abs();
         let given = Given {
             remembered: self.disk.recover(),
@@ -419,7 +423,7 @@ impl World {
                 // A wall clock that was set back makes the process wait longer.
                 self.faults_ended_ns = self.faults_ended_ns.max(until_ns);
             }
-            self.see(Seen::BanRemembered { until_ns });
+            self.see(WitnessEvent::BanRemembered { until_ns });
         }
         self.disk.bans.clone()
     }
@@ -429,7 +433,7 @@ impl World {
             return;
         }
         match self.standing {
-            Standing::Gone => {}
+            Standing::Ended => {}
             Standing::Paused => self.backlog.push_back(happened),
             Standing::Running => {
                 self.witness_delivery(&happened);
@@ -448,17 +452,17 @@ impl World {
                 if let Some(answer) = &answer {
                     self.heed_refusal(answer);
                 }
-                self.see(Seen::Heard { request, answer });
+                self.see(WitnessEvent::AnswerReceived { request, answer });
             }
             In::Opened(key, link) => self.see_stream(*key, *link, true),
             In::Closed(key, link) => self.see_stream(*key, *link, false),
-            In::Stalled => self.see(Seen::Journal("stalled".to_owned())),
-            In::Healthy => self.see(Seen::Journal("flows".to_owned())),
-            In::Failed => self.see(Seen::Journal("failed".to_owned())),
-            In::Rolled(_) => self.see(Seen::Journal("rolled".to_owned())),
+            In::Stalled => self.see(WitnessEvent::Journal("stalled".to_owned())),
+            In::Healthy => self.see(WitnessEvent::Journal("flows".to_owned())),
+            In::Failed => self.see(WitnessEvent::Journal("failed".to_owned())),
+            In::Rolled(_) => self.see(WitnessEvent::Journal("rolled".to_owned())),
             In::Pong(key, link) if key.user => {
                 let stream = net::link_name(self.life, *key, *link);
-                self.see(Seen::Pong { stream });
+                self.see(WitnessEvent::Pong { stream });
             }
             _ => {}
         }
@@ -479,7 +483,7 @@ impl World {
     }
 
     fn see_stream(&mut self, key: StreamKey, link: u64, up: bool) {
-        self.see(Seen::Stream {
+        self.see(WitnessEvent::Stream {
             stream: net::link_name(self.life, key, link),
             surface: key.surface.to_string(),
             user: key.user,
@@ -540,24 +544,24 @@ impl World {
         match out {
             Out::Send(wire) => self.send(wire),
             Out::Open(key, link, target) => self.open(key, link, target),
-            Out::Say(key, link, text) => self.say(key, link, text),
+            Out::SendText(key, link, text) => self.send_text(key, link, text),
             Out::Ping(key, link) => self.ping(key, link),
             Out::Close(key, link) => self.close(key, link),
-            Out::Begin(head, base) => self.disk.begin(head, base),
+            Out::Begin(checkpoint, base) => self.disk.begin(checkpoint, base),
             Out::Append(block) => self.append(block),
-            Out::Roll(head, base) => {
+            Out::Roll(checkpoint, base) => {
                 if self.disk_fails_until > self.now_ns {
                     self.queue
                         .put(self.now_ns + MS, Event::Deliver(self.life, In::Failed));
                 } else {
                     if !self.disk.goes_on_at(base) {
                         let how = format!(
-                            "the head of the next segment begins at block {}, which leaves a gap",
+                            "the checkpoint of the next segment begins at block {}, which leaves a gap",
                             base.next_block
                         );
                         self.log.fail(self.now_ns, CHAIN, how);
                     }
-                    self.disk.roll(head, base);
+                    self.disk.roll(checkpoint, base);
                     self.disk_is_given();
                 }
             }
@@ -568,36 +572,36 @@ impl World {
                 }
             }
             Out::Latches(latches) => self.write_latches(latches),
-            Out::Seen(Seen::LossHalt) => {
-                self.see(Seen::LossHalt);
+            Out::WitnessEvent(WitnessEvent::LossHalt) => {
+                self.see(WitnessEvent::LossHalt);
                 self.sample();
             }
             // The loss of a process counts from the moment in which it first knows the account.
-            Out::Seen(Seen::State { from, to, doubts })
+            Out::WitnessEvent(WitnessEvent::State { from, to, doubts })
                 if matches!(to.as_str(), "ready" | "paused") && !self.was_ready =>
             {
                 self.was_ready = true;
-                self.see(Seen::State { from, to, doubts });
+                self.see(WitnessEvent::State { from, to, doubts });
                 self.sample();
             }
             Out::Ended(why) => {
-                self.see(Seen::Fault(why));
+                self.see(WitnessEvent::Fault(why));
                 self.kill(Damage::None);
             }
             Out::Stopped(how) => self.process_stopped(how),
             Out::Watchdog(output) => self.keep_watchdog(&output),
-            Out::Seen(seen @ Seen::Process(ProcessSeen::Running { .. })) => {
+            Out::WitnessEvent(seen @ WitnessEvent::Process(ProcessEvent::Running { .. })) => {
                 self.see(seen);
                 self.command_again();
             }
-            Out::Seen(seen) => self.see(seen),
+            Out::WitnessEvent(seen) => self.see(seen),
         }
     }
 
     /// Kills the process: only the data on the disk is left.
     fn crash(&mut self) {
         self.count(Kind::Crash);
-        let faults = &self.mix.faults;
+        let faults = &self.fault_plan.faults;
         let damage = if self.chance.chance(faults.rolled_back_ppm) {
             self.log.count(tally::ROLLED_BACK);
             Damage::RolledBack
@@ -632,11 +636,13 @@ impl World {
         self.leave_watchdog();
         self.leave_latches();
         let process = self.process.take();
-        self.standing = Standing::Gone;
+        self.standing = Standing::Ended;
         // The journal of the next process reports a hanging disk again.
-        (self.disk_sync_put, self.disk_told_late) = (false, false);
+        (self.disk_sync_put, self.disk_reported_late) = (false, false);
         self.backlog.clear();
-        self.see(Seen::Process(ProcessSeen::Crashed { process: self.life }));
+        self.see(WitnessEvent::Process(ProcessEvent::Crashed {
+            process: self.life,
+        }));
         match damage {
             Some(damage) => self.disk.crash(damage, &mut self.chance),
             None => self.disk.close(),
@@ -658,7 +664,9 @@ impl World {
             return;
         }
         self.standing = Standing::Running;
-        self.see(Seen::Process(ProcessSeen::Resumed { process: life }));
+        self.see(WitnessEvent::Process(ProcessEvent::Resumed {
+            process: life,
+        }));
         // The process continues in the middle of its outputs.
         self.drain();
         for happened in std::mem::take(&mut self.backlog) {
@@ -712,12 +720,12 @@ impl World {
         while let Some(written) = self.disk.sync() {
             let (record, happened) = match written {
                 Written::Block(block) => (block.last_record, In::Durable(block.last_record)),
-                Written::Head(chain) => (chain.last_record, In::Rolled(chain.last_record)),
+                Written::Checkpoint(chain) => (chain.last_record, In::Rolled(chain.last_record)),
             };
             let later = self.intended.split_off(&(record + 1));
             let durable = std::mem::replace(&mut self.intended, later);
             for client_order_ids in durable.into_values() {
-                self.see(Seen::Durable {
+                self.see(WitnessEvent::Durable {
                     process: self.life,
                     client_order_ids,
                 });
@@ -734,14 +742,14 @@ impl World {
         if let Some(happened) = last {
             self.deliver(self.life, happened);
         }
-        if std::mem::take(&mut self.disk_told_late) {
+        if std::mem::take(&mut self.disk_reported_late) {
             self.deliver(self.life, In::Healthy);
         }
     }
 
     fn disk_late(&mut self, life: u32, _given: u64) {
-        if life == self.life && self.disk_sync_put && !self.disk_told_late {
-            self.disk_told_late = true;
+        if life == self.life && self.disk_sync_put && !self.disk_reported_late {
+            self.disk_reported_late = true;
             self.deliver(life, In::Stalled);
         }
     }
@@ -786,10 +794,10 @@ impl Busy {
 }
 
 /// The content of the latch file, for the witness.
-fn latched(latches: &Latches) -> Seen {
+fn kill_switch_seen(latches: &Latches) -> WitnessEvent {
     let word = |latch: &Latch| latch.words().map_or("none", |(word, _)| word).to_owned();
     let strategies = latches.strategies.iter();
-    Seen::Latched {
+    WitnessEvent::Latched {
         account: word(&latches.account),
         strategies: strategies
             .map(|(id, own)| (id.clone(), word(&own.latch)))

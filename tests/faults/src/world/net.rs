@@ -12,10 +12,10 @@ use windvane_session::{Call, late_by, venue_surface};
 
 use super::watchdog::Watch;
 use super::{Event, MS, S, World};
-use crate::mix::Kind;
+use crate::fault_plan::Kind;
 use crate::process::{In, StreamKey, Wire};
-use crate::venue::{LinkName, Said};
-use crate::witness::{Answer, Request, Seen, View};
+use crate::venue::{LinkName, StreamOutput};
+use crate::witness::{Answer, Request, View, WitnessEvent};
 
 /// Channel of requests, which may be held back.
 pub const REST: usize = 0;
@@ -56,7 +56,7 @@ enum Fate {
     /// The venue acts. Nothing ever comes back.
     Silent,
     /// A second arrival, whose response is dropped.
-    Unheard,
+    Duplicate,
 }
 
 /// A stream's connection.
@@ -95,7 +95,7 @@ impl World {
     /// Latency of a message that is sent now.
     fn way_ns(&mut self) -> i64 {
         let usual = self.net.between(MS / 2, 5 * MS);
-        let faults = &self.mix.faults;
+        let faults = &self.fault_plan.faults;
         let slow_ms = faults.slow_ms;
         if self.faults_on && self.net.chance(faults.slow_ppm) {
             self.count(Kind::Slow);
@@ -121,9 +121,9 @@ impl World {
         until_ns + later_ns
     }
 
-    fn draw(&mut self, kind: Kind, ppm: impl Fn(&crate::mix::Faults) -> u32) -> bool {
+    fn draw(&mut self, kind: Kind, ppm: impl Fn(&crate::fault_plan::Faults) -> u32) -> bool {
         let ppm = if self.faults_on {
-            ppm(&self.mix.faults)
+            ppm(&self.fault_plan.faults)
         } else {
             0
         };
@@ -150,7 +150,7 @@ impl World {
             self.log
                 .effect(part.as_deref().unwrap_or_default().as_bytes());
         }
-        self.see(Seen::Sent(what.clone()));
+        self.see(WitnessEvent::Sent(what.clone()));
         if self.draw(Kind::Lose, |faults| faults.lose_request_ppm) {
             if self.net.chance(500_000) {
                 let at_ns = self.arrival_ns(REST);
@@ -178,7 +178,7 @@ impl World {
                 what: flight.what.clone(),
                 prepared: flight.prepared.clone(),
                 copy: 1,
-                fate: Fate::Unheard,
+                fate: Fate::Duplicate,
                 belief: None,
                 ..flight
             };
@@ -238,17 +238,17 @@ impl World {
                 self.watchdog_cancelled(number, &symbol, &id);
             }
         }
-        let heard = match flight.fate {
+        let answer = match flight.fate {
             Fate::AsIs => sent,
             Fate::Half => sent.map(half),
             Fate::Instead { answer, .. } => Some(answer),
             Fate::Cut => None,
-            Fate::Silent | Fate::Unheard => return,
+            Fate::Silent | Fate::Duplicate => return,
         };
         std::mem::swap(&mut self.net, &mut self.watchdogs.net);
         let at_ns = self.arrival_ns(REST);
         std::mem::swap(&mut self.net, &mut self.watchdogs.net);
-        let answer = Watch::Answer(number, flight.what.id, heard);
+        let answer = Watch::Answer(number, flight.what.id, answer);
         self.queue.put(at_ns, Event::Watchdog(answer));
     }
 
@@ -322,7 +322,7 @@ impl World {
             answer.body = Value::Array(list).to_string();
             return;
         }
-        let before = self.told.get(route).cloned();
+        let before = self.last_answers.get(route).cloned();
         let before = before.filter(|(text, was_false)| !was_false && *text != answer.body);
         let mut is_false = false;
         if let Some((text, _)) = before
@@ -331,8 +331,8 @@ impl World {
             answer.body = text;
             is_false = true;
         }
-        let told = (answer.body.clone(), is_false);
-        self.told.insert(route.to_owned(), told);
+        let last_answers = (answer.body.clone(), is_false);
+        self.last_answers.insert(route.to_owned(), last_answers);
     }
 
     /// A request arrives at the venue.
@@ -349,7 +349,7 @@ impl World {
                 let before = self.venue.truth(true, self.now_ns);
                 (flight.what.clone(), view, before)
             });
-            self.see(Seen::Arrived {
+            self.see(WitnessEvent::Arrived {
                 request,
                 copy,
                 what: flight.what,
@@ -359,7 +359,7 @@ impl World {
                 .request(flight.surface, &flight.prepared, self.now_ns);
             // A fault switch of the venue (a ban) refuses in the venue's name.
             if let Some(answer) = answered.0.or_else(|| answered.1.clone()) {
-                self.see(Seen::Answered {
+                self.see(WitnessEvent::Answered {
                     request,
                     copy,
                     answer,
@@ -374,17 +374,17 @@ impl World {
                 self.falsify(&route, answer);
             }
         }
-        let heard = match flight.fate {
+        let answer = match flight.fate {
             Fate::AsIs => sent,
             Fate::Half => sent.map(half),
             Fate::Instead { answer, .. } => Some(answer),
             Fate::Cut => None,
-            Fate::Silent | Fate::Unheard => return,
+            Fate::Silent | Fate::Duplicate => return,
         };
         let at_ns = self.arrival_ns(REST);
         self.queue.put(
             at_ns,
-            Event::Deliver(flight.life, In::Answer(request, heard)),
+            Event::Deliver(flight.life, In::Answer(request, answer)),
         );
     }
 }
@@ -441,11 +441,11 @@ impl World {
         self.queue.put(at_ns, Event::Deliver(life, happened));
     }
 
-    pub(super) fn say(&mut self, key: StreamKey, link: u64, text: String) {
+    pub(super) fn send_text(&mut self, key: StreamKey, link: u64, text: String) {
         let name = link_name(self.life, key, link);
         if self.links.get(&name).is_some_and(|link| !link.dead) {
             let at_ns = self.arrival_ns(channel(key));
-            self.queue.put(at_ns, Event::Said(name, text));
+            self.queue.put(at_ns, Event::ClientText(name, text));
         }
     }
 
@@ -473,21 +473,21 @@ impl World {
     /// Sends the frames of the venue's streams on their way.
     pub(super) fn carry_frames(&mut self) {
         for (client_order_id, executed_qty) in self.venue.executions() {
-            self.see(Seen::Executed {
+            self.see(WitnessEvent::Executed {
                 client_order_id,
                 executed_qty,
             });
         }
-        for (name, said) in self.venue.said() {
-            match said {
-                Said::Text(text) => self.carry_frame(name, text),
+        for (name, output) in self.venue.poll_streams() {
+            match output {
+                StreamOutput::Text(text) => self.carry_frame(name, text),
                 // The client's library answers it.
-                Said::Ping => self.tell(format!("the venue pings stream {name:x}")),
-                Said::Closed => {
+                StreamOutput::Ping => self.record_fault(format!("the venue pings stream {name:x}")),
+                StreamOutput::Closed => {
                     self.count_end(name, "a close frame");
                     self.ended(name);
                 }
-                Said::Cut => {
+                StreamOutput::Cut => {
                     self.count_end(name, "no close frame");
                     self.cut_off(name);
                 }
@@ -508,10 +508,10 @@ impl World {
     }
 
     fn count_end(&mut self, name: LinkName, how: &str) {
-        if self.mix.faults.ends_s > 0 {
+        if self.fault_plan.faults.ends_s > 0 {
             self.count(Kind::Ends);
         }
-        self.tell(format!("the venue ends stream {name:x} with {how}"));
+        self.record_fault(format!("the venue ends stream {name:x} with {how}"));
     }
 
     /// The venue ended a connection without a close frame. Frames in flight are lost.
@@ -534,7 +534,7 @@ impl World {
             self.user_events
         });
         if let Some(event) = event {
-            self.see(Seen::Emitted {
+            self.see(WitnessEvent::Emitted {
                 event,
                 surface: key.surface.to_string(),
                 stream: name,
@@ -568,7 +568,7 @@ impl World {
             }
         }
         if late {
-            let most_ms = self.mix.faults.event_late_ms.max(50);
+            let most_ms = self.fault_plan.faults.event_late_ms.max(50);
             at_ns += self.net.between(0, most_ms * MS);
         }
         if twice {
@@ -586,7 +586,7 @@ impl World {
         };
         let (life, key, number) = (link.life, link.key, link.number);
         if let Some(event) = event {
-            self.see(Seen::Delivered {
+            self.see(WitnessEvent::Delivered {
                 event,
                 stream: name,
             });

@@ -8,12 +8,12 @@ use serde_json::Value;
 use windvane_config::Stream;
 use windvane_model::Surface;
 use windvane_model::input::Command;
-use windvane_session::Kept;
+use windvane_session::SaveState;
 
 use super::{BOOKS, CLOSES, CONVERGES, Event, MS, World};
 use crate::check::ticks::Ticks;
 use crate::process::Process;
-use crate::witness::{PositionView, Rest, Seen, View};
+use crate::witness::{PositionView, Rest, View, WitnessEvent};
 
 /// Number of compared levels of a book.
 const LEVELS: usize = 5;
@@ -25,10 +25,10 @@ impl World {
     /// Gives a sample of truth and view to the witness.
     pub(super) fn sample(&mut self) {
         let truth = self.venue.truth(true, self.now_ns);
-        self.see(Seen::Truth(truth));
+        self.see(WitnessEvent::Truth(truth));
         let view = self.process.as_ref().and_then(Process::view);
         if let Some(view) = view {
-            self.see(Seen::View(view));
+            self.see(WitnessEvent::View(view));
         }
     }
 
@@ -39,9 +39,14 @@ impl World {
             Err(why) => vec![why],
             Ok(view) => {
                 let truth = self.venue.truth(false, self.now_ns);
-                let ours = self.mix.terms.strategies.iter().map(|s| s.id.as_str());
+                let ours = self
+                    .fault_plan
+                    .terms
+                    .strategies
+                    .iter()
+                    .map(|s| s.id.as_str());
                 let ours = ours.collect::<Vec<_>>();
-                let ticks = self.mix.terms.entries_to_tick.then_some(&self.ticks);
+                let ticks = self.fault_plan.terms.entries_to_tick.then_some(&self.ticks);
                 let differences = differences(&truth, &view, &ours, ticks);
                 let books = self.book_differences();
                 if differences.is_empty() && !books.is_empty() {
@@ -64,7 +69,7 @@ impl World {
 
     /// Checks again later, unless a difference lasts too long.
     fn look_again(&mut self, difference: &[String], rule: &str) {
-        if self.now_ns > self.faults_ended_ns + self.mix.terms.converge_ns {
+        if self.now_ns > self.faults_ended_ns + self.fault_plan.terms.converge_ns {
             let how = difference.join("; ");
             self.log.fail(self.now_ns, rule, how);
             self.done = true;
@@ -76,7 +81,7 @@ impl World {
     /// The books that strategies subscribed to and that differ from the venue's. The venue sends
     /// differences from time to time, so a book can lag behind the venue between two of them.
     fn book_differences(&mut self) -> Vec<String> {
-        let faults = &self.mix.faults;
+        let faults = &self.fault_plan.faults;
         if faults.documented || faults.weight_s > 0 {
             // Polled books are behind, and the weight that others use may be missing for snapshots.
             return Vec::new();
@@ -111,7 +116,7 @@ impl World {
             return Err("no process runs".to_owned());
         };
         let view = process.view().ok_or("the process has not recovered")?;
-        let pauses = self.mix.terms.pauses_to_rest;
+        let pauses = self.fault_plan.terms.pauses_to_rest;
         let is_latched = view.state == "halted" || (view.state == "paused" && !pauses);
         if is_latched || view.doubts.iter().any(|doubt| doubt.contains("resume")) {
             // The start was latched, so the operator resumes.
@@ -123,7 +128,7 @@ impl World {
         if is_latched {
             return Err(format!("the state is {}", view.state));
         }
-        if !self.mix.terms.is_at_rest(&view) {
+        if !self.fault_plan.terms.is_at_rest(&view) {
             return Err(format!(
                 "the state is {}: {}",
                 view.state,
@@ -155,7 +160,7 @@ impl World {
             return Err("the watchdog of a dead run still works".to_owned());
         }
         let kept = self.process.as_ref().and_then(Process::latches_kept);
-        if kept != Some(Kept::Durable) {
+        if kept != Some(SaveState::Durable) {
             return Err(format!("the latch file is not durable: {kept:?}"));
         }
         let coming = self.queue.any(|event| {
@@ -170,7 +175,7 @@ impl World {
 
     /// Ends the life, or first lets the operator flatten.
     fn flatten_or_end(&mut self) {
-        if !self.mix.flattens || self.log.broken.is_some() {
+        if !self.fault_plan.flattens || self.log.broken.is_some() {
             self.done = true;
             return;
         }
@@ -185,14 +190,14 @@ impl World {
         let why = match self.is_flat() {
             Ok(()) => {
                 let truth = self.venue.truth(false, self.now_ns);
-                self.see(Seen::Flattened(truth));
+                self.see(WitnessEvent::Flattened(truth));
                 self.done = true;
                 return;
             }
             Err(why) => why,
         };
         let since_ns = self.flattened_ns.unwrap_or(self.now_ns);
-        if self.now_ns > since_ns + self.mix.terms.converge_ns {
+        if self.now_ns > since_ns + self.fault_plan.terms.converge_ns {
             self.log.fail(self.now_ns, CLOSES, why);
             self.done = true;
             return;

@@ -7,7 +7,7 @@ use windvane_model::{ClientOrderId, OrderSeq};
 
 use super::incidents::Incident;
 use super::{BORN_NS, Event, S, World};
-use crate::mix::Kind;
+use crate::fault_plan::Kind;
 use crate::random::Random;
 
 /// Its clock was behind ours when it started, so that no process of ours has its epoch.

@@ -10,10 +10,10 @@ use windvane_config::Leave;
 
 use super::incidents::Incident;
 use super::{Event, MS, S, World};
-use crate::mix::Kind;
+use crate::fault_plan::Kind;
 use crate::process::In;
 use crate::tally;
-use crate::witness::{Seen, StrategyTerms};
+use crate::witness::{StrategyTerms, WitnessEvent};
 
 /// Time from the moment when the disk accepts data again until the operator resumes.
 const SETTLED_MS: i64 = 60_000;
@@ -25,7 +25,7 @@ impl World {
     pub(super) fn stop_in_order(&mut self) {
         let loses_patience = self.stops.chance(100_000);
         let after_ms = self.stops.between(0, 9_000);
-        self.tell("the operator: stop".to_owned());
+        self.record_fault("the operator: stop".to_owned());
         self.count(Kind::Stop);
         self.deliver(self.life, In::Stop);
         if loses_patience {
@@ -43,7 +43,7 @@ impl World {
         });
         self.carry_frames();
         let truth = self.venue.truth(false, self.now_ns);
-        self.see(Seen::Stopped {
+        self.see(WitnessEvent::Stopped {
             process: self.life,
             how: how.to_owned(),
             truth,
@@ -103,7 +103,7 @@ impl World {
     pub(super) fn fill_disk(&mut self) {
         let for_ms = self.full.between(FULL_MS.0, FULL_MS.1);
         self.count(Kind::Full);
-        self.tell(format!(
+        self.record_fault(format!(
             "the disk accepts nothing for {} s",
             for_ms * MS / S
         ));
@@ -134,7 +134,7 @@ impl World {
         let act = if is_multi {
             json!({"act": "multi_assets", "on": true})
         } else {
-            json!({"act": "position_mode", "hedge": !self.mix.terms.hedge})
+            json!({"act": "position_mode", "hedge": !self.fault_plan.terms.hedge})
         };
         self.count(Kind::Modes);
         if self.act(&act) {
@@ -152,10 +152,10 @@ impl World {
             let has = |surface| one.instruments.iter().any(|name| name.starts_with(surface));
             has("spot:") && has("futures:")
         };
-        if self.mix.terms.strategies.iter().any(on_both) {
+        if self.fault_plan.terms.strategies.iter().any(on_both) {
             self.count(Kind::Surfaces);
         }
-        if self.mix.terms.hedge {
+        if self.fault_plan.terms.hedge {
             self.count(Kind::Hedge);
             self.act(&json!({"act": "position_mode", "hedge": true}));
         }
@@ -167,7 +167,7 @@ impl World {
         let mut act = act.clone();
         let word = act["act"].as_str().unwrap_or_default();
         let is_of_spot = act["surface"] == "spot";
-        if !self.mix.terms.hedge || is_of_spot || !matches!(word, "place" | "adl") {
+        if !self.fault_plan.terms.hedge || is_of_spot || !matches!(word, "place" | "adl") {
             return act;
         }
         let buys = act["side"] == "BUY";
@@ -189,7 +189,7 @@ impl World {
         if is_multi && self.act(&json!({"act": "multi_assets", "on": false})) {
             self.modes_on.0 = false;
         }
-        let hedge = self.mix.terms.hedge;
+        let hedge = self.fault_plan.terms.hedge;
         if is_other && self.act(&json!({"act": "position_mode", "hedge": hedge})) {
             self.modes_on.1 = false;
         }

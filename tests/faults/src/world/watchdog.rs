@@ -14,21 +14,21 @@ use windvane_client_core::budget::Shares;
 use windvane_client_core::gateway::{self, Gateway};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
-use windvane_live::{exchange, start};
+use windvane_live::{exchange, startup_steps};
 use windvane_model::{ClientOrderId, Surface, Time};
 use windvane_session::watchdog::{
-    KeeperOutput, RunSays, Watchdog, WatchdogEnd, WatchdogInput, WatchdogOutput, WatchdogPlan,
-    WatchdogSays,
+    KeeperOutput, RunMessage, Watchdog, WatchdogEnd, WatchdogInput, WatchdogMessage,
+    WatchdogOutput, WatchdogPlan,
 };
 use windvane_session::{Call, CallAnswer, RequestTerms, Requests};
 
 use super::incidents::Incident;
 use super::{Busy, Event, MS, S, TIMERS, World};
-use crate::mix::Kind;
+use crate::fault_plan::Kind;
 use crate::process::{In, REQUEST};
 use crate::random::Random;
 use crate::tally;
-use crate::witness::{Answer, RequestId, Seen};
+use crate::witness::{Answer, RequestId, WitnessEvent};
 
 /// The rule about what a watchdog cancels.
 pub const WATCHES: &str = "the watchdog cancels all spot orders of a dead run, and no others";
@@ -60,7 +60,7 @@ pub enum Watch {
     /// A watchdog begins to run.
     Begin(Box<Begin>),
     /// A message of the run reaches it.
-    Word(u32, RunSays),
+    FromRun(u32, RunMessage),
     /// The run is dead.
     RunIsDead(u32),
     /// A response, or `None` if none will come.
@@ -74,9 +74,9 @@ pub enum Watch {
     /// A countdown has passed since a sign of health: checks whether the watchdog acts.
     Look(u32),
     /// A message of the watchdog reaches the run.
-    Said(u32, WatchdogSays),
+    Message(u32, WatchdogMessage),
     /// The run sees that the watchdog has ended.
-    Gone(u32),
+    Ended(u32),
 }
 
 /// The arguments of a watchdog process.
@@ -91,10 +91,10 @@ pub struct Begin {
 #[derive(Debug)]
 pub struct Watchdogs {
     /// The running watchdogs, by their numbers.
-    running: BTreeMap<u32, Beside>,
+    running: BTreeMap<u32, WatchdogProcess>,
     /// The watchdog of the running process.
     current: Option<u32>,
-    begun: u32,
+    started: u32,
     /// The epochs of all watchdogs, by their numbers.
     epochs: BTreeMap<u32, u64>,
     /// The last life that sent a sign of health.
@@ -107,7 +107,7 @@ pub struct Watchdogs {
 
 /// One watchdog process.
 #[derive(Debug)]
-struct Beside {
+struct WatchdogProcess {
     life: u32,
     epoch: u64,
     watchdog: Watchdog,
@@ -124,7 +124,7 @@ struct Beside {
     sign_ns: Option<i64>,
     /// The run reported a ban: nothing may be sent before this time.
     quiet_until_ns: i64,
-    /// It has begun to cancel.
+    /// It has started to cancel.
     acts: bool,
 }
 
@@ -134,7 +134,7 @@ impl Watchdogs {
         Self {
             running: BTreeMap::new(),
             current: None,
-            begun: 0,
+            started: 0,
             epochs: BTreeMap::new(),
             beaten: 0,
             net: Random::of(seed, "watchdogs"),
@@ -149,28 +149,28 @@ impl World {
     pub(super) fn keep_watchdog(&mut self, output: &KeeperOutput) {
         match output {
             KeeperOutput::Start { orders_may_rest } => self.start_watchdog(*orders_may_rest),
-            KeeperOutput::Say(words) => {
-                if let RunSays::Beat { .. } = words {
+            KeeperOutput::SendMessage(message) => {
+                if let RunMessage::Heartbeat { .. } = message {
                     self.watchdogs.beaten = self.life;
                 }
                 if let Some(number) = self.watchdogs.current {
                     let at_ns = self.word_arrives_ns(0);
-                    let word = Event::Watchdog(Watch::Word(number, *words));
-                    self.queue.put(at_ns, word);
+                    let message = Event::Watchdog(Watch::FromRun(number, *message));
+                    self.queue.put(at_ns, message);
                 }
             }
             KeeperOutput::Kill => {
                 if let Some(number) = self.watchdogs.current.take() {
-                    self.tell("the run kills its watchdog process".to_owned());
+                    self.record_fault("the run kills its watchdog process".to_owned());
                     self.log.count(tally::WATCHDOG_KILLED);
                     self.watchdogs.running.remove(&number);
                 }
-                let gone = Event::Deliver(self.life, In::WatchdogGone);
-                self.queue.put(self.now_ns, gone);
+                let ended = Event::Deliver(self.life, In::WatchdogEnded);
+                self.queue.put(self.now_ns, ended);
             }
             // The process itself passes `Tell` to its session, and after the end nothing is left to
             // do.
-            KeeperOutput::Tell(_) | KeeperOutput::Over => {}
+            KeeperOutput::Report(_) | KeeperOutput::Over => {}
         }
     }
 
@@ -186,14 +186,14 @@ impl World {
     /// Starts a process; messages wait in its pipe until it runs.
     fn start_watchdog(&mut self, orders_may_rest: bool) {
         self.count(Kind::Spot);
-        self.watchdogs.begun += 1;
-        let number = self.watchdogs.begun;
+        self.watchdogs.started += 1;
+        let number = self.watchdogs.started;
         self.watchdogs.current = Some(number);
         let begins_ns = self.watchdogs.net.between(BEGINS_NS.0, BEGINS_NS.1);
         let at_ns = self.now_ns + begins_ns;
         self.watchdogs.last_ns[0] = self.watchdogs.last_ns[0].max(at_ns);
         let setup = &self.setup;
-        let plan = start::watchdog_plan(&setup.config, &setup.names, self.disk.epoch);
+        let plan = startup_steps::watchdog_plan(&setup.config, &setup.names, self.disk.epoch);
         let begin = Box::new(Begin {
             number,
             life: self.life,
@@ -227,33 +227,33 @@ impl World {
         }
         match watch {
             Watch::Begin(begin) => self.watchdog_begins(*begin),
-            Watch::Said(number, words) => {
+            Watch::Message(number, message) => {
                 if self.watchdogs.current == Some(number) {
-                    self.deliver(self.life, In::Watchdog(words));
+                    self.deliver(self.life, In::Watchdog(message));
                 }
             }
-            Watch::Gone(number) => {
+            Watch::Ended(number) => {
                 if self.watchdogs.current == Some(number) {
                     self.watchdogs.current = None;
-                    self.deliver(self.life, In::WatchdogGone);
+                    self.deliver(self.life, In::WatchdogEnded);
                 }
             }
             Watch::Look(number) => self.look_for_act(number),
             Watch::Stop(number, for_ns) => {
                 if let Some(one) = self.watchdogs.running.get_mut(&number) {
                     one.stopped_until_ns = self.now_ns + for_ns;
-                    self.tell("a watchdog process is stopped".to_owned());
+                    self.record_fault("a watchdog process is stopped".to_owned());
                 }
             }
-            Watch::Word(number, word) => {
-                if let RunSays::Beat { stopped_ms, .. } = word {
+            Watch::FromRun(number, message) => {
+                if let RunMessage::Heartbeat { stopped_ms, .. } = message {
                     self.sign_comes(number, stopped_ms);
                 }
-                self.give_watchdog(number, WatchdogInput::Word(word));
+                self.give_watchdog(number, WatchdogInput::Message(message));
             }
             Watch::RunIsDead(number) => self.give_watchdog(number, WatchdogInput::RunIsDead),
             Watch::Wake(number) => {
-                let is_due = |one: &Beside| one.wake_ns <= self.now_ns;
+                let is_due = |one: &WatchdogProcess| one.wake_ns <= self.now_ns;
                 if self.watchdogs.running.get(&number).is_some_and(is_due) {
                     self.give_watchdog(number, WatchdogInput::Timeout);
                 }
@@ -261,9 +261,9 @@ impl World {
             Watch::Kill(number) => {
                 let is_of_run = self.watchdogs.current == Some(number);
                 if self.watchdogs.running.remove(&number).is_some() {
-                    self.tell("a watchdog process is killed".to_owned());
+                    self.record_fault("a watchdog process is killed".to_owned());
                     self.watchdog_is_over(number);
-                    let kills = is_of_run && self.faults_on && self.mix.faults.crash_s > 0;
+                    let kills = is_of_run && self.faults_on && self.fault_plan.faults.crash_s > 0;
                     if kills && self.watchdogs.net.chance(BOTH_PPM) {
                         let at_ns = self.now_ns + self.watchdogs.net.between(0, BOTH_NS);
                         self.queue.put(at_ns, Event::Incident(Incident::KillNow));
@@ -273,22 +273,22 @@ impl World {
             Watch::Answer(number, id, answer) => {
                 let headers = answer.iter().flat_map(|answer| &answer.headers);
                 let headers: Vec<_> = headers.map(|(n, v)| (n.as_str(), v.as_str())).collect();
-                let came = match &answer {
-                    Some(answer) => CallAnswer::Came(gateway::Answer {
+                let result = match &answer {
+                    Some(answer) => CallAnswer::Received(gateway::Answer {
                         status: answer.status,
                         headers: &headers,
                         text: &answer.body,
                     }),
                     None => CallAnswer::Lost(Lost::Cut("the connection broke".to_owned())),
                 };
-                self.give_watchdog(number, WatchdogInput::Answer(id, came));
+                self.give_watchdog(number, WatchdogInput::Answer(id, result));
             }
         }
     }
 
     /// When a stopped process continues, if this input is for a stopped process.
     fn stopped_until_ns(&self, watch: &Watch) -> Option<i64> {
-        let (Watch::Word(number, _)
+        let (Watch::FromRun(number, _)
         | Watch::RunIsDead(number)
         | Watch::Answer(number, ..)
         | Watch::Wake(number)) = watch
@@ -317,7 +317,7 @@ impl World {
         let first = 1 << 62 | u64::from(number) << 32;
         let spoken = exchange::exchange(&setup.config, gateway.clone());
         let requests = Requests::new(spoken, terms, now, vec![Surface::Spot], first);
-        let beside = Beside {
+        let process = WatchdogProcess {
             life,
             epoch,
             watchdog: Watchdog::new(now, plan, requests),
@@ -342,7 +342,7 @@ impl World {
             let stop = Watch::Stop(number, self.watchdogs.net.between(least_ns, most_ns));
             self.queue.put(at_ns, Event::Watchdog(stop));
         }
-        self.perform_watchdog(number, beside);
+        self.perform_watchdog(number, process);
     }
 
     fn give_watchdog(&mut self, number: u32, input: WatchdogInput<'_>) {
@@ -352,11 +352,11 @@ impl World {
         }
     }
 
-    fn watchdog_time(&self, one: &Beside) -> Time {
+    fn watchdog_time(&self, one: &WatchdogProcess) -> Time {
         Time(self.now_ns + one.counted_from_ns)
     }
 
-    fn perform_watchdog(&mut self, number: u32, mut one: Beside) {
+    fn perform_watchdog(&mut self, number: u32, mut one: WatchdogProcess) {
         let now = self.watchdog_time(&one);
         while let Some(output) = one.watchdog.poll_output() {
             match output {
@@ -370,10 +370,10 @@ impl World {
                     let lost = CallAnswer::Lost(Lost::Timeout(REQUEST));
                     one.watchdog.handle(now, WatchdogInput::Answer(id, lost));
                 }
-                WatchdogOutput::Say(words) => self.watchdog_says(number, words),
+                WatchdogOutput::SendMessage(message) => self.send_watchdog_message(number, message),
                 WatchdogOutput::HeedBans => {
                     self.log.count(tally::WATCHDOG_ACTS);
-                    self.tell("a watchdog process acts".to_owned());
+                    self.record_fault("a watchdog process acts".to_owned());
                     one.acts = true;
                     let since_ms = (self.now_ns - one.started_ns) / MS;
                     let wall_ms = self.wall_ns() / MS;
@@ -413,14 +413,14 @@ impl World {
     /// The watchdog ended: the run sees the end of its pipe.
     fn watchdog_is_over(&mut self, number: u32) {
         let at_ns = self.word_arrives_ns(1);
-        let gone = Event::Watchdog(Watch::Gone(number));
-        self.queue.put(at_ns, gone);
+        let ended = Event::Watchdog(Watch::Ended(number));
+        self.queue.put(at_ns, ended);
     }
 
-    fn watchdog_says(&mut self, number: u32, words: WatchdogSays) {
+    fn send_watchdog_message(&mut self, number: u32, message: WatchdogMessage) {
         let at_ns = self.word_arrives_ns(1);
-        let said = Event::Watchdog(Watch::Said(number, words));
-        self.queue.put(at_ns, said);
+        let message = Event::Watchdog(Watch::Message(number, message));
+        self.queue.put(at_ns, message);
     }
 
     /// A sign of health arrives.
@@ -428,7 +428,7 @@ impl World {
         let now_ns = self.now_ns;
         let look = Event::Watchdog(Watch::Look(number));
         self.queue.put(now_ns + self.acts_within_ns() + 1, look);
-        // A watchdog that has begun to act ignores signs of health.
+        // A watchdog that has started to act ignores signs of health.
         let running = self.watchdogs.running.get_mut(&number);
         if let Some(one) = running.filter(|one| !one.acts) {
             one.sign_ns = Some(now_ns);
@@ -463,7 +463,7 @@ impl World {
         running.any(|number| self.watchdogs.current != Some(*number))
     }
 
-    fn watchdog_sends(&mut self, number: u32, one: &Beside, call: Call) {
+    fn watchdog_sends(&mut self, number: u32, one: &WatchdogProcess, call: Call) {
         if self.now_ns < one.quiet_until_ns {
             let route = call.route.name;
             let how = format!("the watchdog sends {route}, although the run reported a ban to it");
@@ -476,7 +476,7 @@ impl World {
 
     /// A cancel of a watchdog was executed: checks that the order belongs to its run.
     pub(super) fn watchdog_cancelled(&mut self, number: u32, symbol: &str, id: &str) {
-        self.see(Seen::Act {
+        self.see(WitnessEvent::Act {
             act: json!({"act": "cancel", "by": "watchdog", "symbol": symbol, "id": id}),
             done: true,
         });
@@ -492,7 +492,13 @@ impl World {
         let id = ClientOrderId::new(id).ok();
         let own = id.as_ref().and_then(ClientOrderId::parse_own);
         own.is_some_and(|(owner, of, _)| {
-            of <= epoch && self.mix.terms.strategies.iter().any(|one| one.id == owner)
+            of <= epoch
+                && self
+                    .fault_plan
+                    .terms
+                    .strategies
+                    .iter()
+                    .any(|one| one.id == owner)
         })
     }
 

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn three_connections_that_end_at_the_subscription_change_the_path() {
+    fn three_failed_subscriptions_change_the_path() {
         let mut attempt = Attempt::new(MarketPath::Combined, false);
         let closed = Obstacle::NotSubscribed(GapReason::Closed);
         for after_three in [Next::Reopen, Next::GiveUp(Why::Unsubscribable)] {

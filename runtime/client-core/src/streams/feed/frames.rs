@@ -13,7 +13,7 @@ use windvane_protocol::user_stream;
 
 /// The kind of a stream's frame.
 #[derive(Debug)]
-pub enum Heard {
+pub enum FrameClass {
     /// A frame of a topic.
     Topic {
         /// The index of the topic.
@@ -34,15 +34,15 @@ pub enum Heard {
 /// Classifies a frame with the content `decoded`. Its connection carries the topics at the indices
 /// `carried`, which have one kind and are sorted. Only a frame that can be read counts for a topic;
 /// any other frame would make a dead stream look alive.
-pub fn hear(
+pub fn classify(
     frame: &str,
     decoded: Option<&MarketStreamFrame<'_>>,
     carried: &[usize],
     topics: &[Topic],
     places: &BTreeMap<String, usize>,
-) -> Heard {
+) -> FrameClass {
     let Some(decoded) = decoded else {
-        return Heard::Other;
+        return FrameClass::Other;
     };
     let trade_id = match &decoded.event {
         MarketStreamEvent::Trade(trade) => Some(trade.id),
@@ -51,17 +51,17 @@ pub fn hear(
     };
     let is_bare = decoded.stream.is_none();
     let at = match (decoded.stream, &decoded.event) {
-        (None, MarketStreamEvent::Answer(answer)) => return Heard::Answer(answer.clone()),
+        (None, MarketStreamEvent::Answer(answer)) => return FrameClass::Answer(answer.clone()),
         (_, MarketStreamEvent::Answer(_) | MarketStreamEvent::Other(_)) => None,
         (Some(name), _) => match places.get(name) {
-            Some(at) if carried.binary_search(at).is_err() => return Heard::Stray,
+            Some(at) if carried.binary_search(at).is_err() => return FrameClass::Stray,
             at => at.copied(),
         },
         (None, event) => place_of(event, carried, topics),
     };
     match at {
-        None => Heard::Other,
-        Some(at) => Heard::Topic {
+        None => FrameClass::Other,
+        Some(at) => FrameClass::Topic {
             at,
             wrapped: is_bare.then(|| wrapped(&topics[at], frame)),
             trade_id,
@@ -168,11 +168,11 @@ pub fn polled(
             ("", Feed::MarkPrice { every_second })
         }
     };
-    let said_by = match surface {
+    let stream_surface = match surface {
         Surface::Spot => user_stream::Surface::Spot,
         _ => user_stream::Surface::Futures,
     };
-    let mut payloads = payloads(feed, said_by, symbol, now_ms, answer)?;
+    let mut payloads = payloads(feed, stream_surface, symbol, now_ms, answer)?;
     if let Topic::AllMarkPrices { .. } = topic {
         payloads = vec![joined(&payloads)];
     } else {
@@ -285,12 +285,12 @@ mod tests {
     }
 
     /// Classifies a frame of the connection that carries the topics at `carried`.
-    fn heard(text: &str, carried: &[usize], topics: &[&str]) -> Heard {
+    fn classified(text: &str, carried: &[usize], topics: &[&str]) -> FrameClass {
         let topics: Vec<Topic> = topics.iter().map(|topic| topic.parse().unwrap()).collect();
         let places = topics.iter().map(Topic::to_string).zip(0..).collect();
         let mut levels = BookLevels::default();
         let decoded = market_stream::decode(text, &mut levels).ok();
-        hear(text, decoded.as_ref(), carried, &topics, &places)
+        classify(text, decoded.as_ref(), carried, &topics, &places)
     }
 
     #[test]
@@ -298,20 +298,23 @@ mod tests {
         let topics = ["ausdt@depth5", "busdt@depth5"];
         let futures =
             r#"{"e":"depthUpdate","E":1,"T":1,"s":"BUSDT","U":1,"u":1,"pu":1,"b":[],"a":[]}"#;
-        let found = heard(futures, &[0, 1], &topics);
-        let Heard::Topic { at: 1, wrapped, .. } = found else {
+        let found = classified(futures, &[0, 1], &topics);
+        let FrameClass::Topic { at: 1, wrapped, .. } = found else {
             panic!("not found")
         };
         let wanted = format!(r#"{{"stream":"busdt@depth5","data":{futures}}}"#);
         assert_eq!(wrapped, Some(wanted));
         // A spot book has no symbol. The connection identifies the topic if it carries only one.
         let spot = r#"{"lastUpdateId":1,"bids":[],"asks":[]}"#;
-        let found = heard(spot, &[0], &topics);
-        assert!(matches!(found, Heard::Topic { at: 0, .. }), "{found:?}");
-        let found = heard(spot, &[0, 1], &topics);
-        assert!(matches!(found, Heard::Other), "{found:?}");
-        let found = heard(r#"{"e":"serverShutdown"}"#, &[0], &topics);
-        assert!(matches!(found, Heard::Other), "{found:?}");
+        let found = classified(spot, &[0], &topics);
+        assert!(
+            matches!(found, FrameClass::Topic { at: 0, .. }),
+            "{found:?}"
+        );
+        let found = classified(spot, &[0, 1], &topics);
+        assert!(matches!(found, FrameClass::Other), "{found:?}");
+        let found = classified(r#"{"e":"serverShutdown"}"#, &[0], &topics);
+        assert!(matches!(found, FrameClass::Other), "{found:?}");
     }
 
     #[test]
@@ -320,10 +323,10 @@ mod tests {
             streamed(1),
             streamed(1).replace(':', ": ").replace('{', "{ "),
         ] {
-            let found = heard(&text, &[0], &[EVERY]);
+            let found = classified(&text, &[0], &[EVERY]);
             let is_it = matches!(
                 found,
-                Heard::Topic {
+                FrameClass::Topic {
                     at: 0,
                     wrapped: None,
                     trade_id: Some(1),
@@ -331,8 +334,8 @@ mod tests {
             );
             assert!(is_it, "{found:?}");
         }
-        let answer = heard(r#"{"result":null,"id":1}"#, &[0], &[EVERY]);
-        assert!(matches!(answer, Heard::Answer(_)), "{answer:?}");
+        let answer = classified(r#"{"result":null,"id":1}"#, &[0], &[EVERY]);
+        assert!(matches!(answer, FrameClass::Answer(_)), "{answer:?}");
     }
 
     #[test]
@@ -345,14 +348,14 @@ mod tests {
             r#"{"id":1,"result":null}"#,
         ] {
             let text = format!(r#"{{"stream":"{EVERY}","data":{data}}}"#);
-            let found = heard(&text, &[0], &[EVERY]);
-            assert!(matches!(found, Heard::Other), "{found:?}");
+            let found = classified(&text, &[0], &[EVERY]);
+            assert!(matches!(found, FrameClass::Other), "{found:?}");
         }
     }
 
     #[test]
     fn a_topic_of_another_connection_is_ignored() {
-        let found = heard(&streamed(1), &[1], &[EVERY, "btcusdt@bookTicker"]);
-        assert!(matches!(found, Heard::Stray), "{found:?}");
+        let found = classified(&streamed(1), &[1], &[EVERY, "btcusdt@bookTicker"]);
+        assert!(matches!(found, FrameClass::Stray), "{found:?}");
     }
 }

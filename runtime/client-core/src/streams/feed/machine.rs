@@ -25,10 +25,10 @@ use super::super::{
     BATCH, GapReason, MarketPath, Obstacle, StreamSettings, command_answer, is_documented, millis,
     rules, subscriptions,
 };
-use super::questions::{QuestionId, Questions, Troubled};
+use super::poll_requests::{PollId, PollRequests, Troubled};
 use super::{
-    Allowed, Attempt, Decision, FeedItem, Heard, Memory, Next, Rules, Source, Sources, Why,
-    feed_of, hear, polled,
+    Allowed, Attempt, Decision, FeedItem, FrameClass, Memory, Next, Rules, Source, Sources, Why,
+    classify, feed_of, polled,
 };
 
 /// A frame in the owner's representation.
@@ -99,7 +99,7 @@ pub enum FeedInput<F> {
     /// The result of a polling request.
     Answered {
         /// The request.
-        question: QuestionId,
+        poll: PollId,
         /// Its response.
         result: Result<F, NotDone>,
         /// The venue's clock, Unix milliseconds.
@@ -119,8 +119,8 @@ pub enum FeedOutput<F> {
     /// Close a connection, or give up opening it.
     Close(LinkId),
     /// Send a request to the venue; [`FeedInput::Answered`] is the reply.
-    Ask(QuestionId, &'static Route, Parameters),
-    /// A frame of a connection. The driver must decode it and call [`FeedMachine::hear`].
+    Poll(PollId, &'static Route, Parameters),
+    /// A frame of a connection. The driver must decode it and call [`FeedMachine::frame_verdict`].
     Frame(ConnectionId, F),
     /// Pass the item to the consumer. A [`FeedItem::Frame`] comes from polling.
     Item(FeedItem<F>),
@@ -171,10 +171,10 @@ pub struct FeedMachine<F> {
     memory: Vec<Memory>,
     groups: Vec<Group<F>>,
     /// Number of connections that were started.
-    begun: ConnectionId,
+    opened: ConnectionId,
     sources: Sources,
     tick_ms: u64,
-    questions: Questions,
+    poll_requests: PollRequests,
     /// The topics that are polled now.
     polled: Vec<usize>,
     polling_weight: u32,
@@ -224,10 +224,10 @@ impl<F: Text> FeedMachine<F> {
             places: topics.iter().map(Topic::to_string).zip(0..).collect(),
             memory: topics.iter().map(|_| Memory::default()).collect(),
             groups: Vec::new(),
-            begun: 0,
+            opened: 0,
             sources: Sources::new(Rules::new(&settings), now_ms, &allowed),
             tick_ms: 0,
-            questions: Questions::default(),
+            poll_requests: PollRequests::default(),
             polled: Vec::new(),
             polling_weight,
             outputs: VecDeque::new(),
@@ -274,10 +274,10 @@ impl<F: Text> FeedMachine<F> {
             FeedInput::Pong(link) => self.link(now_ms, link, Input::Pong),
             FeedInput::Closed(link) => self.link(now_ms, link, Input::Closed),
             FeedInput::Answered {
-                question,
+                poll,
                 result,
                 venue_ms,
-            } => self.answered(now_ms, question, result, venue_ms),
+            } => self.answered(now_ms, poll, result, venue_ms),
         }
         self.carry_out(now_ms);
     }
@@ -294,7 +294,7 @@ impl<F: Text> FeedMachine<F> {
         let connections = connections.unwrap_or(u64::MAX);
         self.tick_ms
             .min(connections)
-            .min(self.questions.timeout_ms())
+            .min(self.poll_requests.timeout_ms())
     }
 
     /// Sets the weight per minute that polling may use from the next plan on.
@@ -315,7 +315,7 @@ impl<F: Text> FeedMachine<F> {
 
     /// Decides what to do with a frame of [`FeedOutput::Frame`] and its decoded content (`None` if
     /// it cannot be read). Drain [`Self::poll`] afterwards.
-    pub fn hear(
+    pub fn frame_verdict(
         &mut self,
         now_ms: u64,
         connection: ConnectionId,
@@ -325,13 +325,13 @@ impl<F: Text> FeedMachine<F> {
             return Verdict::Drop;
         };
         let carried = &self.groups[group].topics;
-        let verdict = match hear(text, decoded, carried, &self.topics, &self.places) {
-            Heard::Other => Verdict::Pass,
-            Heard::Answer(answer) => {
+        let verdict = match classify(text, decoded, carried, &self.topics, &self.places) {
+            FrameClass::Other => Verdict::Pass,
+            FrameClass::Answer(answer) => {
                 self.command_answered(now_ms, group, answer);
                 Verdict::Drop
             }
-            Heard::Topic {
+            FrameClass::Topic {
                 at,
                 wrapped,
                 trade_id,
@@ -345,7 +345,7 @@ impl<F: Text> FeedMachine<F> {
             }
             // The stream of this topic was given up, and another source serves it. A single frame
             // does not change that.
-            Heard::Topic { .. } | Heard::Stray => Verdict::Drop,
+            FrameClass::Topic { .. } | FrameClass::Stray => Verdict::Drop,
         };
         self.carry_out(now_ms);
         verdict
@@ -362,9 +362,9 @@ impl<F: Text> FeedMachine<F> {
         for connection in due {
             self.connection(now_ms, connection, Input::Tick);
         }
-        for (id, route, parameters) in self.questions.due(now_ms) {
+        for (id, route, parameters) in self.poll_requests.due(now_ms) {
             self.outputs
-                .push_back(FeedOutput::Ask(id, route, parameters));
+                .push_back(FeedOutput::Poll(id, route, parameters));
         }
     }
 
@@ -474,18 +474,12 @@ impl<F: Text> FeedMachine<F> {
         }
     }
 
-    fn answered(
-        &mut self,
-        now_ms: u64,
-        question: QuestionId,
-        result: Result<F, NotDone>,
-        venue_ms: i64,
-    ) {
+    fn answered(&mut self, now_ms: u64, poll: PollId, result: Result<F, NotDone>, venue_ms: i64) {
         let (text, not_done) = match result {
             Ok(text) => (Some(text), None),
             Err(not_done) => (None, Some(not_done)),
         };
-        let Some((topics, trouble)) = self.questions.answered(now_ms, question, not_done) else {
+        let Some((topics, trouble)) = self.poll_requests.answered(now_ms, poll, not_done) else {
             return;
         };
         let places = topics.iter().map(|topic| self.places[&topic.to_string()]);
@@ -573,9 +567,9 @@ impl<F: Text> FeedMachine<F> {
         let topics = self.named(&polled);
         self.polled = polled;
         match plan(self.surface, &topics, self.polling_weight) {
-            Ok(polls) => self.questions.ask(now_ms, polls),
+            Ok(polls) => self.poll_requests.replace(now_ms, polls),
             Err(error) => {
-                self.questions.ask(now_ms, Vec::new());
+                self.poll_requests.replace(now_ms, Vec::new());
                 let why = error.to_string();
                 self.item(FeedItem::NotPolled { topics, why });
             }
@@ -632,8 +626,8 @@ impl<F: Text> FeedMachine<F> {
 
     fn open(&mut self, now_ms: u64, group: usize) {
         self.close(group);
-        self.begun += 1;
-        let id = self.begun;
+        self.opened += 1;
+        let id = self.opened;
         let Group {
             topics, attempt, ..
         } = &self.groups[group];

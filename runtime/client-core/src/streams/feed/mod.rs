@@ -2,14 +2,14 @@
 //! the venue has them, polling elsewhere, with the same frames from both.
 //!
 //! [`Sources`] decides the source of each topic. [`Attempt`] decides how a connection subscribes to
-//! its topics. [`hear`] and [`polled`] read frames and polling responses. Topics are identified by
+//! its topics. [`classify`] and [`polled`] read frames and polling responses. Topics are identified by
 //! their index in the feed.
 
 mod attempt;
 mod frames;
 mod item;
 mod machine;
-mod questions;
+mod poll_requests;
 mod sources;
 
 use windvane_protocol::error::code;
@@ -18,13 +18,13 @@ use windvane_protocol::market_stream::{Feed, Topic};
 use crate::outcome::Refusal;
 
 pub use attempt::{Attempt, Next};
-pub use frames::{Heard, Memory, Polled, hear, polled};
+pub use frames::{FrameClass, Memory, Polled, classify, polled};
 pub use item::{FeedItem, Source, Why};
 pub use machine::{
     ConnectionId, FeedError, FeedInput, FeedMachine, FeedOutput, FeedTerms, Text, Verdict,
     connection_of,
 };
-pub use questions::QuestionId;
+pub use poll_requests::PollId;
 pub use sources::{Allowed, Decision, Rules, Sources};
 
 /// The kind of a topic. Only topics of one kind share connections, so a venue that refuses one kind

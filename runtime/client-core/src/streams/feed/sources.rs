@@ -236,7 +236,7 @@ impl Sources {
     /// Time has passed.
     pub fn tick(&mut self, now_ms: u64) {
         for at in 0..self.topics.len() {
-            self.ask_again(now_ms, at);
+            self.subscribe_again(now_ms, at);
             let topic = &mut self.topics[at];
             let is_due = topic
                 .due_ms(self.rules)
@@ -256,7 +256,7 @@ impl Sources {
     }
 
     /// Allows polling again after a final refusal, because the venue may answer by now.
-    fn ask_again(&mut self, now_ms: u64, at: usize) {
+    fn subscribe_again(&mut self, now_ms: u64, at: usize) {
         let topic = &mut self.topics[at];
         if topic.again_ms.is_none_or(|again_ms| again_ms > now_ms) {
             return;
@@ -511,7 +511,7 @@ mod tests {
             happens in proptest::collection::vec((0_u64..20_000, 0_u8..6), 0..60),
         ) {
             let mut bench = Bench::new(EITHER);
-            let mut heard_ms = 0;
+            let mut received_ms = 0;
             for (later_ms, kind) in happens {
                 bench.pass(bench.now_ms + later_ms);
                 let now_ms = bench.now_ms;
@@ -520,14 +520,14 @@ mod tests {
                     1 => bench.sources.lost(now_ms, 0),
                     2 => {
                         bench.sources.spoke(now_ms, 0);
-                        heard_ms = now_ms;
+                        received_ms = now_ms;
                     }
                     3 => bench.sources.answered(now_ms, 0, true),
                     4 => bench.sources.answered(now_ms, 0, false),
                     _ => {}
                 }
                 prop_assert_ne!(bench.sources.source(0), Source::None);
-                let is_long = now_ms >= heard_ms + EITHER.silence_ms;
+                let is_long = now_ms >= received_ms + EITHER.silence_ms;
                 prop_assert!(!is_long || bench.sources.is_polled(0));
             }
         }

@@ -8,8 +8,8 @@ use crate::wire::chain::{
     GetWithdrawFee, GetWithdrawInfo, ModifyAccountStatus, PerpSolanaWithdraw, PerpWalletTransfer,
     PerpWithdraw, SpotSolanaWithdraw, SpotWalletTransfer, SpotWithdraw, Transfer,
 };
+use crate::wire::enums::{PrivacyStatus, SignatureType, TransferKind};
 use crate::wire::info::{GetBalance, GetOpenOrders, GetUserFills};
-use crate::wire::words::{PrivacyStatus, SignatureType, TransferKind};
 
 const ADDRESS: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const SOLANA_ADDRESS: &str = "7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV";

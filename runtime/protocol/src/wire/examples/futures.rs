@@ -4,6 +4,7 @@ use rust_decimal::Decimal;
 use windvane_model::{OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
 use super::Example;
+use crate::wire::enums::{IncomeType, MarginType, ResponseType, TransferKind};
 use crate::wire::futures::{
     AllOrders, ApproveAgent, ApproveBuilder, BatchOrder, BatchOrders, CancelAllOrders,
     CancelBatchOrders, CancelOrder, ChangeLeverage, ChangeMarginType, ChangeMultiAssetsMode,
@@ -14,7 +15,6 @@ use crate::wire::futures::{
     KeepaliveListenKey, NewOrder, OpenOrder, OpenOrders, PositionMarginHistory, QueryOrder,
     UpdateAgent, UpdateBuilder, UserTrades, WalletTransfer,
 };
-use crate::wire::words::{IncomeType, MarginType, ResponseType, TransferKind};
 
 const AGENT: &str = "0x21cF8Ae13Bb72632562c6Fff438652Ba1a151bb0";
 const BUILDER: &str = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";

@@ -1,12 +1,12 @@
 //! Examples of market data of the futures surface.
 
 use super::Example;
+use crate::wire::enums::Interval;
 use crate::wire::futures::{
     GetAggTrades, GetBookTicker, GetDepth, GetExchangeInfo, GetFundingInfo, GetFundingRate,
     GetHistoricalTrades, GetIndexPriceKlines, GetKlines, GetMarkPriceKlines, GetPremiumIndex,
     GetPrice, GetTicker24hr, GetTime, GetTrades, Ping,
 };
-use crate::wire::words::Interval;
 
 const TRADES: &str = r#"[{"id":657,"price":"60000.05","qty":"0.01","quoteQty":"600.0005",
 "time":1751350000500,"isBuyerMaker":true}]"#;

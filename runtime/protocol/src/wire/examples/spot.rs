@@ -4,6 +4,7 @@ use rust_decimal::Decimal;
 use windvane_model::{OrderType, Side, TimeInForce};
 
 use super::Example;
+use crate::wire::enums::{Interval, TransferKind, UserOperation};
 use crate::wire::spot::{
     AllOrders, CancelAllOrders, CancelOrder, CloseListenKey, CreateApiKey, CreateListenKey,
     GetAccount, GetAggTrades, GetBookTicker, GetCommissionRate, GetDepth, GetExchangeInfo,
@@ -11,7 +12,6 @@ use crate::wire::spot::{
     GetWithdrawFee, KeepaliveListenKey, NewOrder, Noop, OpenOrder, OpenOrders, Ping, QueryOrder,
     SendToAddress, UserTrades, WalletTransfer, Withdraw,
 };
-use crate::wire::words::{Interval, TransferKind, UserOperation};
 
 const PLACED: &str = r#"{"symbol":"BTCUSDT","orderId":38,"clientOrderId":"mm:1",
 "updateTime":1751350000000,"price":"60000.1","avgPrice":"0","origQty":"0.01","cumQty":"0",

@@ -3,9 +3,9 @@
 use windvane_model::{PositionSide, Side};
 
 use crate::wire::common::{CommissionRate, Empty, ListenKey, SimpleResult};
+use crate::wire::enums::IncomeType;
 use crate::wire::fields::{record, request};
 use crate::wire::scalar::{Exact, Flag, Text, Whole, Word};
-use crate::wire::words::IncomeType;
 
 request! {
     /// Change position mode (docs/interface/futures.md#position-mode), for every symbol.

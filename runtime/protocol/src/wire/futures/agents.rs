@@ -5,9 +5,9 @@
 use rust_decimal::Decimal;
 
 use crate::wire::common::{SimpleResult, TransferResult};
+use crate::wire::enums::TransferKind;
 use crate::wire::fields::{record, request};
 use crate::wire::scalar::{Exact, Flag, OneOrMany, Text, Whole};
-use crate::wire::words::TransferKind;
 
 request! {
     /// Transfer between futures and spot (docs/interface/account.md#transfers-between-wallets).

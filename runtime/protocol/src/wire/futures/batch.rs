@@ -10,9 +10,9 @@ use windvane_model::{OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
 use super::Order;
 use crate::error::VenueError;
+use crate::wire::enums::ResponseType;
 use crate::wire::fields::{parameters, request};
 use crate::wire::scalar::{List, UpperFlag};
-use crate::wire::words::ResponseType;
 
 /// One entry of a batch response, which has HTTP status 200 in both cases
 /// (docs/interface/README.md#9-batch-answers).

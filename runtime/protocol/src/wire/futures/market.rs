@@ -1,11 +1,11 @@
 //! Market data of the futures surface (docs/interface/market-data.md#futures-market-data).
 
 use crate::wire::common::{Empty, ServerTime};
+use crate::wire::enums::Interval;
 use crate::wire::exchange::ExchangeInfo;
 use crate::wire::fields::{record, request};
 use crate::wire::market::{AggTrade, BookTicker, Depth, Kline, PriceKline, PriceTicker};
 use crate::wire::scalar::{Exact, Flag, OneOrMany, Whole};
-use crate::wire::words::Interval;
 
 request! {
     /// Checks that the service is reachable.

@@ -4,9 +4,9 @@ use rust_decimal::Decimal;
 use windvane_model::{OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
 use crate::wire::SimpleResult;
+use crate::wire::enums::{AutoCloseType, ResponseType};
 use crate::wire::fields::{record, request};
 use crate::wire::scalar::{Exact, Flag, Json, UpperFlag, Whole, Word};
-use crate::wire::words::{AutoCloseType, ResponseType};
 
 record! {
     /// Futures order (docs/interface/orders.md#futures-order).

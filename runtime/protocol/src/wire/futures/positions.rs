@@ -4,9 +4,9 @@ use rust_decimal::Decimal;
 use windvane_model::PositionSide;
 
 use crate::wire::common::SimpleResult;
+use crate::wire::enums::{MarginMode, MarginType};
 use crate::wire::fields::{record, request};
 use crate::wire::scalar::{Exact, Flag, OneOrMany, Text, Whole, Word};
-use crate::wire::words::{MarginMode, MarginType};
 
 record! {
     /// The current leverage.

@@ -1,11 +1,11 @@
 //! Market data of the spot surface (docs/interface/market-data.md#spot-market-data).
 
 use crate::wire::common::{Empty, ServerTime, SimpleResult};
+use crate::wire::enums::Interval;
 use crate::wire::exchange::ExchangeInfo;
 use crate::wire::fields::{record, request};
 use crate::wire::market::{AggTrade, BookTicker, Depth, Kline, PriceTicker};
 use crate::wire::scalar::{Exact, Flag, OneOrMany, Whole};
-use crate::wire::words::Interval;
 
 request! {
     /// Cancels transactions that are queued and not yet completed on chain; success is not

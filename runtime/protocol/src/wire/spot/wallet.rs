@@ -8,9 +8,9 @@ use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
 
 use crate::wire::common::{TransferResult, WithdrawResult};
+use crate::wire::enums::{TransferKind, UserOperation};
 use crate::wire::fields::{record, request};
 use crate::wire::scalar::{Exact, Whole};
-use crate::wire::words::{TransferKind, UserOperation};
 
 request! {
     /// Perp-spot transfer (docs/interface/account.md#transfers-between-wallets).

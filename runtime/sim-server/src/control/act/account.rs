@@ -53,8 +53,8 @@ pub(super) fn funds(state: &mut State, name: &str, mut fields: Fields, now: Time
     let asset = asset_of(state, &mut fields)?;
     let amount = required("amount", fields.decimal("amount"))?;
     let amount = amount_of("amount", amount)?;
-    let words: Vec<_> = Cause::ALL.iter().map(|c| (c.as_str(), *c)).collect();
-    let cause = fields.word("cause", &words)?;
+    let values: Vec<_> = Cause::ALL.iter().map(|c| (c.as_str(), *c)).collect();
+    let cause = fields.word("cause", &values)?;
     fields.finish()?;
     let venue = &mut state.account_mut(account).venue;
     let (usual, direction) = match name {
@@ -122,8 +122,8 @@ pub(super) fn leverage(state: &mut State, mut fields: Fields, now: Time) -> Done
 pub(super) fn margin_type(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let account = account_of(state, &mut fields)?;
     let instrument = instrument_of(state, &mut fields)?;
-    let words = &[("ISOLATED", true), ("CROSSED", false)];
-    let isolated = required("margin_type", fields.word("margin_type", words))?;
+    let values = &[("ISOLATED", true), ("CROSSED", false)];
+    let isolated = required("margin_type", fields.word("margin_type", values))?;
     fields.finish()?;
     let venue = &mut state.account_mut(account).venue;
     venue.set_margin_type(now, instrument, isolated)?;
@@ -132,14 +132,14 @@ pub(super) fn margin_type(state: &mut State, mut fields: Fields, now: Time) -> D
 
 pub(super) fn position_mode(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let account = account_of(state, &mut fields)?;
-    let hedge = required("hedge", fields.truth("hedge"))?;
+    let hedge = required("hedge", fields.boolean("hedge"))?;
     fields.finish()?;
     request(state, account, now, &Request::SetPositionMode { hedge })
 }
 
 pub(super) fn multi_assets(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let account = account_of(state, &mut fields)?;
-    let on = required("on", fields.truth("on"))?;
+    let on = required("on", fields.boolean("on"))?;
     fields.finish()?;
     let venue = &mut state.account_mut(account).venue;
     venue.set_multi_assets(now, on)?;
@@ -150,7 +150,7 @@ pub(super) fn multi_assets(state: &mut State, mut fields: Fields, now: Time) -> 
 pub(super) fn expire_listen_key(state: &mut State, mut fields: Fields) -> Done {
     let account = account_of(state, &mut fields)?;
     let only = fields.word("surface", SURFACES)?;
-    let silent = fields.truth("silent")?.unwrap_or(false);
+    let silent = fields.boolean("silent")?.unwrap_or(false);
     fields.finish()?;
     let mut ended = Vec::new();
     for surface in [Surface::Spot, Surface::Futures] {
@@ -162,7 +162,7 @@ pub(super) fn expire_listen_key(state: &mut State, mut fields: Fields) -> Done {
         };
         ended.push(key.key.clone());
         if !silent {
-            user_events::tell_expired(state, surface, key.key);
+            user_events::send_key_expired(state, surface, key.key);
         }
     }
     Ok(json!({ "listen_keys": ended }))
@@ -190,10 +190,10 @@ pub(super) fn expire_agent(state: &mut State, mut fields: Fields) -> Done {
 /// key can be limited to some types of routes: docs/interface/conventions.md#security-labels).
 pub(super) fn rights(state: &mut State, mut fields: Fields) -> Done {
     let account = account_of(state, &mut fields)?;
-    let read = fields.truth("read")?;
-    let spot_trade = fields.truth("spot_trade")?;
-    let perp_trade = fields.truth("perp_trade")?;
-    let withdraw = fields.truth("withdraw")?;
+    let read = fields.boolean("read")?;
+    let spot_trade = fields.boolean("spot_trade")?;
+    let perp_trade = fields.boolean("perp_trade")?;
+    let withdraw = fields.boolean("withdraw")?;
     fields.finish()?;
     let account = state.account_mut(account);
     let keys = account.api_keys.iter_mut().map(|key| &mut key.grants);

@@ -46,7 +46,7 @@ pub(super) fn act(state: &mut State, name: &str, mut fields: Fields) -> Done {
     let kind = fields.word("kind", KINDS)?;
     let account = optional_account(state, &mut fields)?;
     let only = fields.whole("connection")?.map(ConnectionId);
-    let close = fields.truth("close_frame")?.unwrap_or(false);
+    let close = fields.boolean("close_frame")?.unwrap_or(false);
     let garbage = if name == "garbage" {
         Some(required("frame", fields.word("frame", GARBAGE))?)
     } else {

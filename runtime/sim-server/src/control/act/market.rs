@@ -139,7 +139,7 @@ pub(super) fn trade(state: &mut State, mut fields: Fields, now: Time) -> Done {
         price_of(state, id, "price", price)?.0,
         qty_of(state, id, "quantity", qty)?.0,
     );
-    let buyer_is_maker = fields.truth("buyer_is_maker")?.unwrap_or(false);
+    let buyer_is_maker = fields.boolean("buyer_is_maker")?.unwrap_or(false);
     fields.finish()?;
     let bad = |field, value: i64| unfit(field, &value.to_string(), "must be positive");
     if price <= 0 {

@@ -132,7 +132,7 @@ pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
             rule: format!("one of {}", NAMES.join(", ")),
         })),
     };
-    state.tell_users();
+    state.publish_user_events();
     done
 }
 

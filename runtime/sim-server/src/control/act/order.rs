@@ -82,7 +82,7 @@ fn terms(
     if let Some(price) = fields.decimal("stop_price")? {
         terms.stop_price = Some(price_of(state, instrument, "stop_price", price)?);
     }
-    terms.reduce_only = fields.truth("reduce_only")?.unwrap_or(false);
+    terms.reduce_only = fields.boolean("reduce_only")?.unwrap_or(false);
     Ok(terms)
 }
 

@@ -35,7 +35,7 @@ pub(super) fn others(state: &mut State, mut fields: Fields) -> Done {
 /// Sets which surfaces share a counter, and whether responses have its header.
 pub(super) fn counters(state: &mut State, mut fields: Fields) -> Done {
     let shared = fields.word("shared", COUNTERS)?;
-    let headers = fields.truth("headers")?;
+    let headers = fields.boolean("headers")?;
     fields.finish()?;
     state.limits.count_as(shared, headers);
     Ok(json!({}))

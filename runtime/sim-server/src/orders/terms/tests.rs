@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use windvane_model::instrument::{Filters, SymbolStatus};
 use windvane_model::{AssetId, Request};
-use windvane_protocol::speak::{Asked, FuturesAccount, Names, Speaker};
+use windvane_protocol::adapter::{Adapter, EncodedCall, FuturesAccount, Names};
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn pick<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy
 fn terms() -> impl Strategy<Value = OrderTerms> {
     // The server reads at most 20 digits before the decimal point.
     let mantissa = || prop::option::of(1..i64::MAX);
-    let words = (
+    let values = (
         pick(Side::ALL),
         pick(OrderType::ALL),
         prop::option::of(pick(TimeInForce::ALL)),
@@ -57,9 +57,9 @@ fn terms() -> impl Strategy<Value = OrderTerms> {
     let callback = prop::option::of(1_000_u32..50_001);
     let quote = prop::option::of(1_i128..1_000_000_000_000_000_000);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    (words, figures, callback, quote, flags).prop_map(
-        |(words, (qty, price, stop, activation), callback, quote, flags)| {
-            let (side, order_type, time_in_force, working_type, position_side) = words;
+    (values, figures, callback, quote, flags).prop_map(
+        |(values, (qty, price, stop, activation), callback, quote, flags)| {
+            let (side, order_type, time_in_force, working_type, position_side) = values;
             let (reduce_only, close_position, price_protect) = flags;
             OrderTerms {
                 position_side,
@@ -122,7 +122,7 @@ prop_compose! {
 }
 
 /// The orders of a request, as the server reads them.
-fn read(call: &Asked, rules: &Instrument, hedge: bool) -> Vec<NewOrder> {
+fn read(call: &EncodedCall, rules: &Instrument, hedge: bool) -> Vec<NewOrder> {
     let instrument = if rules.surface == Surface::Spot {
         SPOT
     } else {
@@ -167,17 +167,17 @@ proptest! {
             instrument(Surface::Futures, price, qty),
             instrument(Surface::Spot, price, qty),
         ];
-        let speaker = Speaker {
+        let adapter = Adapter {
             names: Names::new(&instruments, &["USDT".to_owned(), "BTC".to_owned()]),
             futures_account: FuturesAccount::Routes,
             documented: false,
         };
         let rules = &instruments[usize::from(case.spot)];
         for order in &case.orders {
-            let calls = speaker.ask(&Request::Place(*order)).unwrap();
+            let calls = adapter.encode_request(&Request::Place(*order)).unwrap();
             prop_assert_eq!(read(&calls[0], rules, case.hedge), vec![*order]);
         }
-        let calls = speaker.ask(&Request::PlaceBatch(case.orders.clone())).unwrap();
+        let calls = adapter.encode_request(&Request::PlaceBatch(case.orders.clone())).unwrap();
         let read: Vec<_> = calls.iter().flat_map(|call| read(call, rules, case.hedge)).collect();
         prop_assert_eq!(read, case.orders);
     }

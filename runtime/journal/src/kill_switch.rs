@@ -1,0 +1,158 @@
+//! The latch file. It is separate from the journal, so that a halt survives even the loss of the
+//! journal.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use windvane_model::latches::{Latch, Latches};
+
+use crate::small_file::{self, SmallFileError};
+
+const KIND: &str = "latch";
+
+/// Makes latches durable. Control characters in reasons become spaces.
+pub(crate) fn write(latches: &Latches, path: &Path) -> Result<(), SmallFileError> {
+    let one_line = |text: &str| text.replace(char::is_control, " ");
+    let (state, reason) = latches.account.words().unwrap_or(("clear", ""));
+    let mut lines = format!("state {state}\nreason {}", one_line(reason));
+    if latches.margin_call {
+        lines.push_str("\nmargin call");
+    }
+    if latches.flatten {
+        lines.push_str("\nflatten");
+    }
+    for (name, strategy) in &latches.strategies {
+        let quarantine = strategy.quarantine.as_ref();
+        let entries = [
+            strategy.latch.words(),
+            quarantine.map(|(fault, reason)| (fault.as_str(), reason.as_str())),
+            strategy.flatten.then_some(("owed", "")),
+        ];
+        for (kind, entry) in ["latch", "fault", "flatten"].iter().zip(entries) {
+            if let Some((word, reason)) = entry {
+                let reason = one_line(reason);
+                // Writing to a string cannot fail.
+                let _ = write!(lines, "\n{kind} {name} {word} {reason}");
+            }
+        }
+    }
+    small_file::write(path, KIND, &lines)
+}
+
+/// The stored latches; empty without a file. A file that cannot be read counts as a halt, because
+/// it may have contained one.
+pub(crate) fn read(path: &Path) -> Latches {
+    let lines = match small_file::read(path, KIND) {
+        Ok(None) => return Latches::default(),
+        Ok(Some(lines)) => lines,
+        Err(error) => return unreadable(&error),
+    };
+    parse(&lines).unwrap_or_else(|| unreadable(&small_file::damaged(path)))
+}
+
+fn unreadable(error: &SmallFileError) -> Latches {
+    let reason = format!("the latch could not be read, which counts as a halt: {error}");
+    Latches {
+        account: Latch::Halted { reason },
+        ..Latches::default()
+    }
+}
+
+fn parse(text: &str) -> Option<Latches> {
+    let mut lines = text.split('\n');
+    let state = lines.next()?.strip_prefix("state ")?;
+    let reason = lines.next()?.strip_prefix("reason ")?;
+    let mut latches = Latches {
+        account: Latch::of(state, reason)?,
+        ..Latches::default()
+    };
+    for line in lines {
+        if line == "margin call" {
+            latches.margin_call = true;
+            continue;
+        }
+        if line == "flatten" {
+            latches.flatten = true;
+            continue;
+        }
+        let (kind, rest) = line.split_once(' ')?;
+        let (name, rest) = rest.split_once(' ')?;
+        let (word, reason) = rest.split_once(' ')?;
+        let strategy = latches.strategies.entry(name.to_owned()).or_default();
+        match kind {
+            "latch" => strategy.latch = Latch::of(word, reason)?,
+            "fault" => strategy.quarantine = Some((word.to_owned(), reason.to_owned())),
+            "flatten" => strategy.flatten = true,
+            _ => return None,
+        }
+    }
+    Some(latches)
+}
+
+#[cfg(test)]
+mod tests {
+    use windvane_model::latches::StrategyLatch;
+
+    use super::*;
+
+    fn of_account(account: Latch) -> Latches {
+        Latches {
+            account,
+            ..Latches::default()
+        }
+    }
+
+    #[test]
+    fn an_unreadable_kill_switch_file_counts_as_a_halt() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("latch");
+        assert_eq!(read(&path), Latches::default());
+        let halted = |reason: &str| {
+            let reason = reason.to_owned();
+            of_account(Latch::Halted { reason })
+        };
+        let latches = halted("max_daily_loss: -501 of 500, \u{e4}\ncheck 00");
+        write(&latches, &path).unwrap();
+        let wanted = halted("max_daily_loss: -501 of 500, \u{e4} check 00");
+        assert_eq!(read(&path), wanted);
+        let paused = Latch::Paused {
+            reason: String::new(),
+        };
+        for latches in [of_account(paused), Latches::default()] {
+            write(&latches, &path).unwrap();
+            assert_eq!(read(&path), latches);
+        }
+        std::fs::write(&path, "state clear").unwrap();
+        let account = read(&path).account;
+        assert!(matches!(account, Latch::Halted { .. }));
+    }
+
+    #[test]
+    fn the_kill_switch_of_a_strategy_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("latch");
+        let halted = StrategyLatch {
+            latch: Latch::Halted {
+                reason: "the operator asked for it".to_owned(),
+            },
+            quarantine: Some(("fuel".to_owned(), String::new())),
+            flatten: true,
+        };
+        let faulty = StrategyLatch {
+            quarantine: Some(("trap".to_owned(), "wasm\ttrap: unreachable".to_owned())),
+            ..StrategyLatch::default()
+        };
+        let strategies = [("mm".to_owned(), halted), ("x".to_owned(), faulty)];
+        let mut latches = Latches {
+            account: Latch::Clear,
+            strategies: strategies.into(),
+            margin_call: true,
+            flatten: true,
+        };
+        write(&latches, &path).unwrap();
+        let reason = "wasm trap: unreachable".to_owned();
+        let faulty = latches.strategies.get_mut("x").unwrap();
+        faulty.quarantine = Some(("trap".to_owned(), reason));
+        assert_eq!(read(&path), latches);
+    }
+}
