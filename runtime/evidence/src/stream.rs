@@ -9,7 +9,7 @@ use windvane_model::truth::AccountTruth;
 use crate::Evidence;
 
 /// A change that REST confirmed appears on the stream within this time (promise 4).
-const SHOWN_MS: i64 = 3_000;
+pub const SHOWN_MS: i64 = 3_000;
 /// Orders that ended earlier than this are no longer checked.
 const ENDED_MS: i64 = 30_000;
 
