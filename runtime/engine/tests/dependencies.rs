@@ -6,6 +6,7 @@ use std::path::Path;
 const ALLOWED: &[&str] = &[
     "windvane-model",
     "windvane-evidence",
+    "windvane-supervision",
     "postcard",
     "serde",
     "thiserror",

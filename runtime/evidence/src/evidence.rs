@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use windvane_model::decimal::{Amount, MARK_SCALE, div_half_even, pow10};
+use windvane_model::decimal::Amount;
 use windvane_model::doubt::Doubt;
 use windvane_model::holding::Ledgers;
 use windvane_model::ids::{AssetId, InstrumentId, Time};
 use windvane_model::instrument::Instrument;
-use windvane_model::ledger::{Balance, Balances, balance_of};
+use windvane_model::ledger::{Balance, Balances, balance_of, base_value};
 use windvane_model::live::LiveConfig;
 use windvane_model::market_state::{Mark, MarketState, mark_of};
 use windvane_model::order::{PositionSide, Surface};
@@ -207,10 +207,4 @@ impl Evidence<'_> {
         held.map(|(id, side, holding)| ((id, side), holding.position.qty))
             .collect()
     }
-}
-
-/// Value of an amount of a base asset at a price of scale 8.
-fn base_value(base: Amount, price: i64) -> Amount {
-    let one = i128::from(pow10(MARK_SCALE));
-    Amount(div_half_even(base.0 * i128::from(price), one))
 }

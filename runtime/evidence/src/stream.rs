@@ -10,7 +10,7 @@ use crate::Evidence;
 
 /// A change that REST confirmed appears on the stream within this time
 /// (docs/promises.md#4-dead-mans-switch).
-const SHOWN_MS: i64 = 3_000;
+pub const SHOWN_MS: i64 = 3_000;
 /// Orders that ended earlier than this are no longer checked.
 const ENDED_MS: i64 = 30_000;
 

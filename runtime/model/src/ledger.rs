@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decimal::{AMOUNT_SCALE, Amount, div_half_even, pow10};
+use crate::decimal::{AMOUNT_SCALE, Amount, MARK_SCALE, div_half_even, pow10};
 use crate::ids::AssetId;
 use crate::instrument::Instrument;
 use crate::order::{Side, Surface};
@@ -246,6 +246,12 @@ pub struct Balance {
     /// orders. On futures it is the wallet balance less `availableBalance` of the last account
     /// snapshot; unrealized profit can make it negative.
     pub locked: Amount,
+}
+
+/// Value of an amount of a base asset at a price of scale 8.
+pub fn base_value(base: Amount, price: i64) -> Amount {
+    let one = i128::from(pow10(MARK_SCALE));
+    Amount(div_half_even(base.0 * i128::from(price), one))
 }
 
 /// Balances of the account, by surface and asset.

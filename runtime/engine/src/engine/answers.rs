@@ -10,6 +10,7 @@ use windvane_model::planted;
 use windvane_model::protocol::Request;
 use windvane_model::run_state::Latch;
 use windvane_model::timer::Timer;
+use windvane_supervision::blocks::code_of;
 
 use super::Engine;
 use super::replies::ASK_AFTER_MS;
@@ -48,7 +49,7 @@ impl Engine {
             Intent::Rejected { terms, rejection } => {
                 self.note_withheld(&terms, rejection.rule);
                 // The venue may have relaxed the rule since the engine read it.
-                let code = self.code_of(terms.instrument, rejection.rule);
+                let code = code_of(self.instrument(terms.instrument), rejection.rule);
                 self.note_refusal(terms.instrument, code);
                 self.notices.push_back(Notice::Rejected {
                     time: self.now,

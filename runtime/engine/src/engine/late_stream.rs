@@ -6,16 +6,13 @@
 //! - An event of an own order brings news, and its own time is more than three seconds ago. Events
 //!   from before the stream connected may be repeated and prove nothing.
 
+use windvane_evidence::stream::SHOWN_MS;
 use windvane_model::effect::Effect;
 use windvane_model::ids::Time;
 use windvane_model::order::Surface;
 use windvane_model::protocol::OrderUpdate;
 
 use super::Engine;
-
-/// A change that REST confirmed appears on the stream within this time
-/// (`docs/promises.md#4-dead-mans-switch`).
-const SHOWN_MS: i64 = 3_000;
 
 impl Engine {
     /// Notes an event that brought news of an own order, and checks whether it is late by its own

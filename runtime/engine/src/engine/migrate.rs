@@ -32,12 +32,14 @@ use windvane_evidence::taken::Moved;
 use windvane_model::decimal::Amount;
 use windvane_model::ids::Time;
 use windvane_model::order::Surface;
+use windvane_supervision::blocks::Trading;
+use windvane_supervision::feeds::Feeds;
+use windvane_supervision::refusals::{Crossings, ExitRefusals};
 
 use super::listing::Listing;
 use super::margin::Margins;
 use super::modes::KnownModes;
 use super::snapshot::SNAPSHOT_VERSION;
-use super::trading::{Crossings, ExitRefusals, Feeds, Trading};
 use super::venue_wait::VenueWait;
 
 /// The oldest version that can be read.

@@ -146,6 +146,9 @@ use windvane_model::risk::{LossWatch, RateWindow, RiskLimits};
 use windvane_model::rules::{CompiledRules, InstrumentError};
 use windvane_model::run_state::{Latch, RunState};
 use windvane_model::timer::{Timer, Timers};
+use windvane_supervision::blocks::Trading;
+use windvane_supervision::feeds::Feeds;
+use windvane_supervision::refusals::{Crossings, ExitRefusals};
 
 pub use close_wait::{CloseReason, CloseWait};
 pub use deadman::{CountdownWait, KeptBack};
@@ -156,8 +159,6 @@ use modes::KnownModes;
 pub use recent_orders::newest_orders;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
-pub use trading::{BlockWords, UnknownOrders};
-use trading::{Crossings, ExitRefusals, Feeds, Trading};
 pub use venue_wait::Purpose;
 use venue_wait::VenueWait;
 pub use view::AccountTotals;

@@ -155,7 +155,7 @@ impl Engine {
                 own.rate = state.rate.clone();
                 own.unsaved.clone_from(&state.unsaved);
                 if let Some(since) = self.fault_since(StrategyId(place as u16)) {
-                    heir.trading.faults.insert(*strategy, since);
+                    heir.trading.note_fault(*strategy, since);
                 }
             }
         }

@@ -1,13 +1,13 @@
 //! Read-only views of the engine's state: for strategies, reports and people.
 
 use windvane_model::config::StrategyConfig;
-use windvane_model::decimal::{AMOUNT_SCALE, Amount, MARK_SCALE, div_half_even, pow10};
+use windvane_model::decimal::{AMOUNT_SCALE, Amount, pow10};
 use windvane_model::holding::{Ledger, Ledgers};
 use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
 use windvane_model::input::FaultKind;
 use windvane_model::instrument::Instrument;
 use windvane_model::ledger;
-use windvane_model::ledger::{Balance, balance_of};
+use windvane_model::ledger::{Balance, balance_of, base_value};
 use windvane_model::market::Level;
 use windvane_model::market_state::{Mark, mark_of};
 use windvane_model::order::{Side, Surface};
@@ -303,10 +303,4 @@ impl Engine {
         self.start_equity = Some(equity);
         self.losses = LossWatch::starting_at(equity);
     }
-}
-
-/// Value of an amount of a base asset at a price of scale 8.
-fn base_value(base: Amount, price: i64) -> Amount {
-    let one = i128::from(pow10(MARK_SCALE));
-    Amount(div_half_even(base.0 * i128::from(price), one))
 }

@@ -14,64 +14,18 @@ use windvane_model::order_state::{OrderMove, OrderState};
 use windvane_model::orders::Order;
 use windvane_model::protocol::{OrderReport, Outcome, Refusal};
 use windvane_model::refusal::Blame;
-use windvane_model::trading::{BlockState, Refusals, TradingBlock, spends};
+use windvane_model::trading::{BlockState, TradingBlock, spends};
+use windvane_supervision::blocks::opens;
+use windvane_supervision::refusals::{Party, SERIES_MS, count_exit};
 
 use super::super::Engine;
-use super::{Party, Right, Trading, doubled, opens};
 
-/// This many responses about the key must agree.
-const KEY_AGREES: u32 = 2;
-/// After this many orders are refused because of the key while other routes accept it, the account
-/// is blocked.
-const ORDERS_DENIED: u32 = 3;
-/// This many refusals because of the balance must agree while some balance is available.
-const FUNDS_AGREE: u32 = 3;
-/// Time between two probes of the trading right while it is denied, doubled up to the second bound.
-const PROBE_MS: (i64, i64) = (5_000, 300_000);
-/// After this many refusals in a row, the strategy must pause.
-pub(super) const FREE_REFUSALS: u32 = 2;
-/// The pause after the next refusal, doubled with each one up to the second bound.
-const PAUSE_MS: (i64, i64) = (500, 60_000);
-/// The longest pause after refused exits: a position must not stay open for long once the venue
-/// accepts exits again.
-const PAUSE_EXIT_MS: i64 = 5_000;
-/// The longest pause after orders that were not sent: the reasons are the engine's own and end by
-/// themselves.
-const PAUSE_NOT_SENT_MS: i64 = 5_000;
-/// A refusal this long after the last one begins a new series.
-const SERIES_MS: i64 = 120_000;
 /// This many closes in a row with status REJECTED count as "there is nothing to reduce".
 const REJECTED_CLOSES: usize = 3;
 /// The code that an order event implies without stating it.
 const NEW_ORDER_REJECTED: i32 = -2010;
 /// `CANCEL_REJECTED` and `NO_SUCH_ORDER`: the key may cancel, and there is nothing to cancel.
 const NOTHING_TO_CANCEL: [i32; 2] = [-2011, -2013];
-
-/// Counts one refusal, and sets a pause of at most `most_ms` after the free ones. Returns the
-/// number of refusals.
-pub(super) fn count_one(
-    refusals: &mut Refusals,
-    now: Time,
-    code: i32,
-    most_ms: Option<i64>,
-) -> u32 {
-    let over = refusals.last.max(refusals.pause_until).plus_ms(SERIES_MS);
-    if refusals.count == 0 || now > over {
-        *refusals = Refusals {
-            since: now,
-            ..Refusals::default()
-        };
-    }
-    refusals.count = refusals.count.saturating_add(1);
-    refusals.last = now;
-    refusals.code = code;
-    if refusals.count > FREE_REFUSALS {
-        let pause_ms = doubled(PAUSE_MS, refusals.count - FREE_REFUSALS - 1);
-        let most_ms = most_ms.unwrap_or(PAUSE_MS.1);
-        refusals.pause_until = now.plus_ms(pause_ms.min(most_ms));
-    }
-    refusals.count
-}
 
 impl Engine {
     /// Handles an order that the venue rejected or that was not sent.
@@ -139,12 +93,9 @@ impl Engine {
 
     fn count_refusal(&mut self, party: Party, terms: &OrderTerms, refusal: &Refusal) -> u32 {
         if !opens(terms) || self.closes_held(party.0, terms) {
-            let refusals = self.exit_refusals.entry(party).or_default();
-            return count_one(refusals, self.now, refusal.code, Some(PAUSE_EXIT_MS));
+            return count_exit(&mut self.exit_refusals, party, refusal.code, self.now);
         }
-        let most_ms = refusal.is_not_sent().then_some(PAUSE_NOT_SENT_MS);
-        let refusals = self.trading.refusals.entry(party).or_default();
-        count_one(refusals, self.now, refusal.code, most_ms)
+        self.trading.count_refusal(party, refusal, self.now)
     }
 
     /// Whether an order closes at most the strategy's position.
@@ -188,16 +139,12 @@ impl Engine {
                 return;
             }
         };
-        if let Some(state) = self.trading.blocks.get_mut(&block) {
-            state.rejected += 1;
-        }
+        self.trading.note_rejected(block);
     }
 
     fn lack_funds(&mut self, surface: Surface, asset: windvane_model::AssetId, code: i32) {
         let block = TradingBlock::Funds(surface, asset);
-        let (times, last) = self.trading.short_of.entry((surface, asset)).or_default();
-        (*times, *last) = (times.saturating_add(1), self.now);
-        let agreed = *times >= FUNDS_AGREE || self.trading.blocks.contains_key(&block);
+        let agreed = self.trading.note_short(surface, asset, self.now);
         if agreed || self.available(surface, asset) <= Amount::ZERO {
             self.block(block, code);
         }
@@ -208,50 +155,20 @@ impl Engine {
         let Some(order) = self.orders.known(seq).filter(|_| self.live.is_some()) else {
             return;
         };
-        let (terms, submitted) = (order.terms, order.submitted);
-        let party = (order.strategy, terms.instrument, terms.side);
-        let rules = &self.instruments[usize::from(terms.instrument.0)];
-        let (surface, asset) = (rules.surface, spends(rules, terms.side));
-        let older = |refusals: &Refusals| submitted >= refusals.since;
-        for series in [&mut self.trading.refusals, &mut self.exit_refusals] {
-            if series.get(&party).is_some_and(older)
-                && let Some(refusals) = series.remove(&party)
-            {
-                self.notices.push_back(Notice::RefusalsOver {
-                    time: self.now,
-                    strategy: party.0,
-                    instrument: party.1,
-                    refusals,
-                });
-            }
+        let (strategy, submitted) = (order.strategy, order.submitted);
+        let (instrument, surface) = (order.instrument(), self.surface_of(order.instrument()));
+        let rules = &self.instruments[usize::from(instrument.0)];
+        let found = self.trading.accept(&mut self.exit_refusals, order, rules);
+        for refusals in found.series {
+            self.notices.push_back(Notice::RefusalsOver {
+                time: self.now,
+                strategy,
+                instrument,
+                refusals,
+            });
         }
-        let mut disproved = vec![TradingBlock::Key(surface), TradingBlock::Account(surface)];
-        if opens(&terms) {
-            let is_later = |short: &(u32, Time)| submitted >= short.1;
-            if self
-                .trading
-                .short_of
-                .get(&(surface, asset))
-                .is_some_and(is_later)
-            {
-                self.trading.short_of.remove(&(surface, asset));
-            }
-            disproved.extend([
-                TradingBlock::ReduceOnly(surface),
-                TradingBlock::Instrument(terms.instrument),
-                TradingBlock::Funds(surface, asset),
-            ]);
-        }
-        for block in disproved {
-            let began = self.trading.blocks.get(&block).map(|state| state.since);
-            if began.is_some_and(|since| submitted >= since) {
-                self.unblock(block);
-            }
-        }
-        if let Some(right) = self.trading.rights.get_mut(&surface)
-            && submitted >= right.order_denied
-        {
-            right.orders_denied = 0;
+        for block in found.blocks {
+            self.unblock(block);
         }
         self.show_right(surface, submitted);
     }
@@ -268,12 +185,8 @@ impl Engine {
         let Some(surface) = probed.or(of_own).filter(|_| self.live.is_some()) else {
             return false;
         };
-        if probed.is_some()
-            && let Some(right) = self.trading.rights.get_mut(&surface)
-        {
-            right.asked = None;
-            right.next = Some(self.now.plus_ms(doubled(PROBE_MS, right.probes)));
-            right.probes = right.probes.saturating_add(1);
+        if probed.is_some() {
+            self.trading.note_probed(surface, self.now);
         }
         match outcome {
             Outcome::Done(_) => self.show_right(surface, self.now),
@@ -305,57 +218,19 @@ impl Engine {
 
     /// Handles a refusal of the key on a route that needs the trading right.
     fn deny_right(&mut self, surface: Surface, code: i32, of_order: bool) {
-        let now = self.now;
-        let right = right_of(&mut self.trading, surface);
-        if right.denied == 0 {
-            right.denied_since = now;
+        let denied = self.trading.deny_right(surface, of_order, self.now);
+        if let Some(block) = denied.block {
+            self.block(block, code);
         }
-        right.denied = right.denied.saturating_add(1);
-        if of_order {
-            right.orders_denied = right.orders_denied.saturating_add(1);
-            right.order_denied = now;
+        if denied.probes {
+            self.probe_if_due(surface);
         }
-        let (agreed, of_orders) = (
-            right.denied >= KEY_AGREES,
-            right.orders_denied >= ORDERS_DENIED,
-        );
-        let key = TradingBlock::Key(surface);
-        if agreed {
-            self.block(key, code);
-            return;
-        }
-        if self.trading.blocks.contains_key(&key) {
-            // The operator allowed one trial order. Two responses had agreed before, so one more
-            // suffices.
-            right_of(&mut self.trading, surface).next.get_or_insert(now);
-            self.block(key, code);
-        } else {
-            // Ambiguous on its own: another route is tested at once.
-            right_of(&mut self.trading, surface).next = Some(now);
-            if of_orders {
-                // Other routes accept the key, and no order is accepted.
-                self.block(TradingBlock::Account(surface), code);
-            }
-        }
-        self.probe_if_due(surface);
     }
 
     /// Handles a response that proves the trading right, for a request made at time `asked`.
     fn show_right(&mut self, surface: Surface, asked: Time) {
-        let begun = self.trading.begun;
-        let right = self.trading.rights.entry(surface).or_default();
-        let denied = right.denied > 0 && asked < right.denied_since;
-        if asked < begun || denied {
-            return;
-        }
-        right.verified = right.verified.max(Some(asked));
-        right.denied = 0;
-        right.next = None;
-        right.probes = 0;
-        let key = TradingBlock::Key(surface);
-        let began = self.trading.blocks.get(&key).map(|state| state.since);
-        if began.is_some_and(|since| asked >= since) {
-            self.unblock(key);
+        if let Some(block) = self.trading.show_right(surface, asked) {
+            self.unblock(block);
         }
     }
 
@@ -364,7 +239,7 @@ impl Engine {
         let block = TradingBlock::CanTrade(surface);
         if !can_trade {
             self.block(block, 0);
-        } else if self.trading.blocks.contains_key(&block) {
+        } else if self.trading.has(block) {
             // The earlier refusals of orders had the same cause.
             for block in [
                 block,
@@ -373,8 +248,7 @@ impl Engine {
             ] {
                 self.unblock(block);
             }
-            let right = self.trading.rights.entry(surface).or_default();
-            right.next = Some(self.now);
+            self.trading.probe_now(surface, self.now);
         }
     }
 
@@ -387,8 +261,7 @@ impl Engine {
             return;
         }
         let until = Some(self.now.plus_ms(for_ms));
-        if let Some(state) = self.trading.blocks.get_mut(&block) {
-            (state.stop, state.until) = (Some(why), until);
+        if self.trading.renew_stop(block, why, until) {
             return;
         }
         let state = BlockState {
@@ -399,8 +272,4 @@ impl Engine {
         };
         self.begin_block(block, state);
     }
-}
-
-fn right_of(trading: &mut Trading, surface: Surface) -> &mut Right {
-    trading.rights.entry(surface).or_default()
 }

@@ -14,142 +14,37 @@ mod unknown;
 mod watch;
 mod words;
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
 use windvane_model::decimal::{Amount, Decimal};
 use windvane_model::doubt::Doubt;
 use windvane_model::effect::Notice;
 use windvane_model::ids::{AssetId, InstrumentId, StrategyId, Time};
-use windvane_model::instrument::{Instrument, SymbolStatus};
+use windvane_model::instrument::SymbolStatus;
 use windvane_model::order::{OrderTerms, Side, Surface};
-use windvane_model::planted;
 use windvane_model::rules::{Rejection, Rule};
-use windvane_model::trading::BlockState;
-use windvane_model::trading::Refusals;
-use windvane_model::trading::TradingBlock;
+use windvane_model::trading::{BlockState, Refusals, TradingBlock};
+use windvane_supervision::blocks::{begun, opens};
+use windvane_supervision::refusals::pauses;
 
 use crate::callback::Callback;
 
 use super::Engine;
 
-pub(super) use crossings::Crossings;
-pub(super) use feeds::Feeds;
-pub use unknown::UnknownOrders;
-pub use words::BlockWords;
-
-/// Pause from a block to the first order that tries again, doubled each time up to the second
-/// bound.
-const TRIAL_MS: (i64, i64) = (10_000, 600_000);
-/// The longest pause between two tries to arm a countdown.
-const COUNTDOWN_TRIAL_MS: i64 = 60_000;
-
-/// Orders of one strategy for one side of one instrument.
-type Party = (StrategyId, InstrumentId, Side);
-
-/// Series of refused exits: orders that close or only reduce. Their pauses are at most a few
-/// seconds.
-pub(super) type ExitRefusals = BTreeMap<Party, Refusals>;
-
-/// The trading status of a run. Live only.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Trading {
-    blocks: BTreeMap<TradingBlock, BlockState>,
-    refusals: BTreeMap<Party, Refusals>,
-    rights: BTreeMap<Surface, Right>,
-    /// Number of consecutive refusals because of an asset's balance, and the time of the last.
-    short_of: BTreeMap<(Surface, AssetId), (u32, Time)>,
-    /// When this process began: older orders say nothing about its key.
-    begun: Time,
-    /// When each quarantined strategy was quarantined.
-    pub(super) faults: BTreeMap<StrategyId, Time>,
-}
-
-impl Trading {
-    /// Whether the venue did not arm the countdown of an instrument.
-    pub(super) fn lacks_countdown(&self, instrument: InstrumentId) -> bool {
-        let block = TradingBlock::Countdown(instrument);
-        self.blocks.contains_key(&block)
-    }
-
-    /// Whether anything is blocked.
-    pub(super) fn blocks_any(&self) -> bool {
-        !self.blocks.is_empty()
-    }
-}
-
-/// The trading right of the key on one surface.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Right {
-    /// The last response that proves the right.
-    verified: Option<Time>,
-    /// Number of consecutive responses that deny the right, and the time of the first.
-    denied: u32,
-    denied_since: Time,
-    /// Number of consecutive orders that were refused because of the key, whatever other routes
-    /// show.
-    orders_denied: u32,
-    /// The time of the last such order.
-    order_denied: Time,
-    /// When the probe in flight was sent.
-    asked: Option<Time>,
-    /// When the next probe is due, if the last response decided nothing.
-    next: Option<Time>,
-    /// Number of probes since the right was last proven.
-    probes: u32,
-}
-
-/// A pause in milliseconds that doubles from the first bound to the second.
-const fn doubled(bounds_ms: (i64, i64), times: u32) -> i64 {
-    let shift = if times < 20 { times } else { 20 };
-    let ms = bounds_ms.0 << shift;
-    if ms < bounds_ms.1 { ms } else { bounds_ms.1 }
-}
-
-/// The shortest and the longest pause between two tries, in milliseconds.
-const fn trial_ms(block: TradingBlock) -> (i64, i64) {
-    match block {
-        // A try to arm a countdown needs no order.
-        TradingBlock::Countdown(_) => (TRIAL_MS.0, COUNTDOWN_TRIAL_MS),
-        _ => TRIAL_MS,
-    }
-}
-
-/// Whether an order may be the only evidence that ends the block: then one order is let through
-/// after a pause.
-const fn needs_trial(block: TradingBlock) -> bool {
-    matches!(
-        block,
-        TradingBlock::Account(_)
-            | TradingBlock::ReduceOnly(_)
-            | TradingBlock::Instrument(_)
-            | TradingBlock::Funds(..)
-            | TradingBlock::Countdown(_)
-    )
-}
-
-/// Whether the venue may let an order open a position.
-const fn opens(terms: &OrderTerms) -> bool {
-    !terms.reduce_only && !terms.close_position
-}
-
 impl Engine {
     /// Every block in force, with its state, in a fixed order.
     pub fn blocks(&self) -> impl Iterator<Item = (TradingBlock, &BlockState)> {
-        let blocks = self.trading.blocks.iter();
-        blocks.map(|(block, state)| (*block, state))
+        self.trading.blocks()
     }
 
     /// Since when a strategy is quarantined; `None` if it is not, or if the time is not known.
     pub fn fault_since(&self, strategy: StrategyId) -> Option<Time> {
-        self.trading.faults.get(&strategy).copied()
+        self.trading.fault_since(strategy)
     }
 
     /// Running series of refused orders, and of post-only orders that ended at once: by strategy,
     /// instrument and side.
     pub fn refusals(&self) -> impl Iterator<Item = (StrategyId, InstrumentId, Side, &Refusals)> {
-        let openings = self.trading.refusals.iter().chain(&self.crossings.0);
+        let openings = self.trading.refusals().iter();
+        let openings = openings.chain(self.crossings.series());
         let all = openings.chain(&self.exit_refusals);
         all.map(|((strategy, instrument, side), refusals)| {
             (*strategy, *instrument, *side, refusals)
@@ -172,13 +67,6 @@ impl Engine {
         orders.any(|order| order.instrument() == instrument && order.is_confirmed())
     }
 
-    fn blocks_of(&self, terms: &OrderTerms) -> impl Iterator<Item = (TradingBlock, &BlockState)> {
-        let (id, side) = (terms.instrument, terms.side);
-        let rules = &self.instruments[usize::from(id.0)];
-        self.blocks()
-            .filter(move |(block, _)| block.concerns(id, rules, side))
-    }
-
     /// Whether the trading status allows an order. No block stops an order that reduces a position,
     /// but such an order pauses for some seconds after repeated refusals.
     pub(super) fn check_trading(
@@ -195,27 +83,24 @@ impl Engine {
             let left_s = (until.0 - self.now.0).max(0) / 1_000_000_000 + 1;
             return Err(Rule::OrderLimit.with(left_s.into(), Decimal::ZERO));
         }
-        let party = (strategy, terms.instrument, terms.side);
-        let pauses = |refusals: &&Refusals| self.now < refusals.pause_until;
         if reduces || !opens(terms) {
-            let series = self.exit_refusals.get(&party).filter(pauses);
-            return series.map_or(Ok(()), |_| Err(Rule::RefusalPause.plain()));
+            let party = (strategy, terms.instrument, terms.side);
+            let series = self.exit_refusals.get(&party);
+            return if pauses(series, self.now) {
+                Err(Rule::RefusalPause.plain())
+            } else {
+                Ok(())
+            };
         }
-        for (block, state) in self.blocks_of(terms) {
-            let may_try = state.trial.is_some_and(|at| self.now >= at);
-            // One order shows whether the block is over; other orders wait for its response.
-            if !may_try || callback.submitted > 0 {
-                return Err(block.rule().plain());
-            }
-        }
-        let series = [
-            self.trading.refusals.get(&party),
-            self.crossings.0.get(&party),
-        ];
-        if series.iter().flatten().any(pauses) {
-            return Err(Rule::RefusalPause.plain());
-        }
-        Ok(())
+        let rules = &self.instruments[usize::from(terms.instrument.0)];
+        self.trading.check_opening(
+            &self.crossings,
+            strategy,
+            terms,
+            rules,
+            callback.submitted,
+            self.now,
+        )
     }
 
     /// The rejection of an order that breaks a rule of the venue. If an opening order breaks the
@@ -227,35 +112,14 @@ impl Engine {
         reduces: bool,
         rejection: Rejection,
     ) -> Rejection {
-        let block = TradingBlock::Instrument(terms.instrument);
-        let is_of_status = rejection.rule == Rule::SymbolStatus && !reduces && opens(terms);
-        if is_of_status && self.trading.blocks.contains_key(&block) {
-            block.rule().plain()
-        } else {
-            rejection
-        }
-    }
-
-    /// The code of a rule that an order broke. If the symbol's status caused the block, it is the
-    /// code of that status.
-    pub(super) fn code_of(&self, instrument: InstrumentId, rule: Rule) -> i32 {
-        let is_closed = |rules: &Instrument| rules.status != SymbolStatus::Trading;
-        let of_status =
-            rule == Rule::InstrumentBlocked && self.instrument(instrument).is_some_and(is_closed);
-        if of_status {
-            Rule::SymbolStatus.code()
-        } else {
-            rule.code()
-        }
+        self.trading.of_block(terms, reduces, rejection)
     }
 
     /// Whether the trading status forbids an opening order, and no order may be tried. A trial
     /// order was already accepted when it was submitted.
     pub(super) fn is_blocked(&self, terms: &OrderTerms) -> bool {
-        opens(terms)
-            && self
-                .blocks_of(terms)
-                .any(|(_, state)| state.trial.is_none())
+        let rules = &self.instruments[usize::from(terms.instrument.0)];
+        self.trading.is_blocked(terms, rules)
     }
 
     /// Whether the trading status is the only degraded reason: the rest of the state is certain, so
@@ -269,70 +133,37 @@ impl Engine {
 
     /// Counts an opening order that was not sent because of a block.
     pub(super) fn note_withheld(&mut self, terms: &OrderTerms, rule: Rule) {
-        let Some(rules) = self.instruments.get(usize::from(terms.instrument.0)) else {
-            return;
-        };
-        for (block, state) in &mut self.trading.blocks {
-            if block.rule() == rule && block.concerns(terms.instrument, rules, terms.side) {
-                state.not_sent += 1;
-            }
+        if let Some(rules) = self.instruments.get(usize::from(terms.instrument.0)) {
+            self.trading.note_withheld(terms, rule, rules);
         }
     }
 
     /// Notes that an opening order is sent as a trial although it is blocked: the next one waits
     /// for a longer pause.
     pub(super) fn note_trial(&mut self, terms: &OrderTerms) {
-        if !opens(terms) {
-            return;
-        }
-        let now = self.now;
         let rules = &self.instruments[usize::from(terms.instrument.0)];
-        for (block, state) in &mut self.trading.blocks {
-            let tries = state.trial.is_some_and(|at| now >= at);
-            if tries && block.concerns(terms.instrument, rules, terms.side) {
-                state.trials += 1;
-                state.trial = Some(now.plus_ms(doubled(TRIAL_MS, state.trials)));
-            }
-        }
+        self.trading.note_trial(terms, rules, self.now);
     }
 
     /// Begins a block, or notes that it continues.
     fn block(&mut self, block: TradingBlock, code: i32) {
-        let now = self.now;
-        if let Some(state) = self.trading.blocks.get_mut(&block) {
-            state.code = code;
-            if needs_trial(block) {
-                let again = now.plus_ms(doubled(trial_ms(block), state.trials));
-                state.trial = state.trial.max(Some(again));
-            } else {
-                // The operator allowed one order as a trial. Without that, no order ends this
-                // block.
-                state.trial = None;
+        match self.trading.renew(block, code, self.now) {
+            Some(true) => self.tell_trial(),
+            Some(false) => {}
+            None => {
+                let available = match block {
+                    TradingBlock::Funds(surface, asset) => self.available(surface, asset),
+                    _ => Amount::ZERO,
+                };
+                self.begin_block(block, begun(block, code, available, self.now));
             }
-            if std::mem::take(&mut state.on_trial) {
-                self.tell_trial();
-            }
-            return;
         }
-        let available = match block {
-            TradingBlock::Funds(surface, asset) => self.available(surface, asset),
-            _ => Amount::ZERO,
-        };
-        let state = BlockState {
-            since: now,
-            code,
-            trial: needs_trial(block).then(|| now.plus_ms(TRIAL_MS.0)),
-            available,
-            ..BlockState::default()
-        };
-        self.begin_block(block, state);
     }
 
     fn begin_block(&mut self, block: TradingBlock, state: BlockState) {
-        if planted!(BlockedStillReady) {
+        if !self.trading.begin(block, state.clone()) {
             return;
         }
-        self.trading.blocks.insert(block, state.clone());
         self.notices.push_back(Notice::Blocked {
             time: self.now,
             block,
@@ -343,16 +174,13 @@ impl Engine {
 
     /// Ends a block, and the pauses of strategies that it concerned.
     fn unblock(&mut self, block: TradingBlock) {
-        let Some(state) = self.trading.blocks.remove(&block) else {
+        let now = self.now;
+        let ended = self
+            .trading
+            .end(block, &mut self.exit_refusals, &self.instruments, now);
+        let Some(state) = ended else {
             return;
         };
-        let now = self.now;
-        let openings = self.trading.refusals.iter_mut();
-        for ((_, id, side), refusals) in openings.chain(&mut self.exit_refusals) {
-            if block.concerns(*id, &self.instruments[usize::from(id.0)], *side) {
-                refusals.pause_until = now;
-            }
-        }
         self.end_close_pauses(block);
         self.notices.push_back(Notice::Unblocked {
             time: now,
@@ -380,11 +208,7 @@ impl Engine {
     /// Decides again which accounts are degraded because of their trading status.
     fn trading_changed(&mut self) {
         for surface in Surface::ALL.iter().copied() {
-            let blocked = self.blocks().any(|(block, _)| {
-                // `canTrade` has its own degraded reason.
-                let other = !matches!(block, TradingBlock::CanTrade(_));
-                block.account() == Some(surface) && other
-            });
+            let blocked = self.trading.blocks_account(surface);
             let blocked = blocked || self.no_countdown_is_armed(surface);
             self.set_doubt(Doubt::TradingBlocked(surface), blocked);
         }
@@ -394,25 +218,17 @@ impl Engine {
     /// Whether the venue arms no countdown on any instrument of a surface: then nothing can be
     /// opened.
     fn no_countdown_is_armed(&self, surface: Surface) -> bool {
-        let blocks = &self.trading.blocks;
-        let instruments = self.instruments_of(surface);
-        let is_blocked = |id: &InstrumentId| blocks.contains_key(&TradingBlock::Countdown(*id));
+        let instruments = self.evidence().instruments_of(surface);
+        let is_blocked = |id: &InstrumentId| self.trading.lacks_countdown(*id);
         !instruments.is_empty() && instruments.iter().all(is_blocked)
     }
 
     /// Whether the trading status is the only degraded reason, and one order may show whether it
     /// has ended.
     pub(super) fn is_on_trial(&self) -> bool {
-        if !self.trading.blocks_any() {
-            return false;
-        }
-        let mut of_accounts = self
-            .blocks()
-            .filter(|(block, _)| block.account().is_some())
-            .peekable();
-        self.only_trading_is_blocked()
-            && of_accounts.peek().is_some()
-            && of_accounts.all(|(_, state)| state.on_trial)
+        self.trading.blocks_any()
+            && self.only_trading_is_blocked()
+            && self.trading.are_accounts_on_trial()
     }
 
     /// Reports to strategies that they may try an order, or that they may no longer.
@@ -430,14 +246,7 @@ impl Engine {
     /// Since when the venue refuses the countdown of an instrument, to this key or in general.
     pub(super) fn countdown_refused_since(&self, instrument: InstrumentId) -> Option<Time> {
         let surface = self.surface_of(instrument);
-        let blocks = [
-            TradingBlock::Key(surface),
-            TradingBlock::Countdown(instrument),
-        ];
-        let states = blocks
-            .iter()
-            .filter_map(|block| self.trading.blocks.get(block));
-        states.map(|state| state.since).min()
+        self.trading.countdown_refused_since(surface, instrument)
     }
 
     /// Ends the block of an instrument, because the venue armed its countdown.
@@ -463,8 +272,6 @@ impl Engine {
         }
         self.block(block, 0);
         // The next read of the status ends the block, not an order.
-        if let Some(state) = self.trading.blocks.get_mut(&block) {
-            state.trial = None;
-        }
+        self.trading.end_trial(block);
     }
 }

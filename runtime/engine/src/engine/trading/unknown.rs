@@ -1,28 +1,13 @@
 //! Orders with an unknown outcome, for display: their strategy opens nothing more in their
 //! instrument.
 
-use windvane_model::ids::{InstrumentId, StrategyId, Time};
-use windvane_model::instrument::Instrument;
 use windvane_model::order_state::OrderState;
+use windvane_supervision::words::{BlockWords, UnknownOrders};
 
 use super::super::Engine;
-use super::BlockWords;
 
 /// An order query is usually answered within this time: only longer cases are shown.
 const SHOWN_MS: i64 = 2_000;
-
-/// Orders of a strategy in an instrument whose outcome has been unknown for some time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownOrders {
-    /// The strategy.
-    pub strategy: StrategyId,
-    /// The instrument.
-    pub instrument: InstrumentId,
-    /// Number of such orders.
-    pub count: u64,
-    /// Since when the outcome of the first of them is unknown.
-    pub since: Time,
-}
 
 impl Engine {
     /// Orders whose outcome has been unknown for some time, by strategy and instrument.
@@ -55,20 +40,6 @@ impl Engine {
     /// Describes such orders for people.
     pub fn unknown_order_words(&self, orders: &UnknownOrders) -> BlockWords {
         let strategy = self.strategy_name(orders.strategy).unwrap_or_default();
-        let instrument = self.instrument(orders.instrument).map(Instrument::name);
-        let instrument = instrument.unwrap_or_default();
-        let orders = match orders.count {
-            1 => "1 order is".to_owned(),
-            many => format!("{many} orders are"),
-        };
-        BlockWords {
-            what: format!("strategy {strategy} in {instrument}"),
-            reason: format!(
-                "the outcome of {orders} not known: the venue gave no answer, or it may have cancelled resting orders"
-            ),
-            what_to_do: "the engine queries each order every second, and the strategy opens nothing more in \
-                         the instrument until the venue answers; closes and cancels pass"
-                .to_owned(),
-        }
+        self.words().unknown_orders(orders, strategy)
     }
 }

@@ -3,23 +3,16 @@
 
 use windvane_model::effect::Effect;
 use windvane_model::ids::{ClientOrderId, InstrumentId, OrderSeq};
-use windvane_model::instrument::SymbolStatus;
 use windvane_model::order::Surface;
 use windvane_model::protocol::Request;
 use windvane_model::trading::TradingBlock;
 
 use super::super::Engine;
-use super::{Right, doubled, trial_ms};
-
-/// The trading right is probed if no response has proven it for this long.
-const VERIFY_MS: i64 = 300_000;
-/// A probe without a response for this long is given up.
-const PROBE_LOST_MS: i64 = 30_000;
 
 impl Engine {
     /// Begins a run: blocks the symbols that do not trade.
     pub(in super::super) fn begin_trading(&mut self) {
-        self.trading.begun = self.now;
+        self.trading.begin_run(self.now);
         for index in 0..self.instruments.len() {
             self.take_status(InstrumentId(index as u16));
         }
@@ -28,31 +21,11 @@ impl Engine {
     /// Ends blocks by time or balance, and probes the trading right when a probe is due.
     pub(in super::super) fn watch_trading(&mut self) {
         let now = self.now;
-        let is_over = |engine: &Self, block: TradingBlock| {
-            let state = &engine.trading.blocks[&block];
-            let came = match block {
-                TradingBlock::Funds(surface, asset) => {
-                    engine.available(surface, asset) > state.available
-                }
-                _ => false,
-            };
-            came || state.until.is_some_and(|until| now >= until)
-        };
-        let blocks: Vec<_> = self.trading.blocks.keys().copied().collect();
-        for block in blocks {
-            if is_over(self, block) {
-                self.unblock(block);
-            }
+        let available = |surface, asset| self.available(surface, asset);
+        for block in self.trading.over(available, now) {
+            self.unblock(block);
         }
-        let mut tries = false;
-        for (block, state) in &mut self.trading.blocks {
-            let due = state.trial.is_some_and(|at| now >= at) && !state.on_trial;
-            // A strategy that waits for a ready account would never try an order.
-            if due && block.account().is_some() {
-                state.on_trial = true;
-                tries = true;
-            }
-        }
+        let tries = self.trading.begin_trials(now);
         if tries {
             self.tell_trial();
         }
@@ -67,17 +40,9 @@ impl Engine {
     /// that no order needs is disarmed a moment later.
     fn try_countdowns(&mut self) {
         let now = self.now;
-        let due = self.blocks().filter_map(|(block, state)| match block {
-            TradingBlock::Countdown(id) if state.trial.is_some_and(|at| now >= at) => Some(id),
-            _ => None,
-        });
-        for instrument in due.collect::<Vec<_>>() {
-            let block = TradingBlock::Countdown(instrument);
-            if self.arm_on_trial(instrument)
-                && let Some(state) = self.trading.blocks.get_mut(&block)
-            {
-                state.trials += 1;
-                state.trial = Some(now.plus_ms(doubled(trial_ms(block), state.trials)));
+        for instrument in self.trading.countdowns_to_try(now) {
+            if self.arm_on_trial(instrument) {
+                self.trading.note_countdown_tried(instrument, now);
             }
         }
     }
@@ -87,23 +52,11 @@ impl Engine {
     pub(super) fn probe_if_due(&mut self, surface: Surface) {
         let now = self.now;
         let runs = |live: &super::super::Session| live.is_running() && !live.stopping;
-        let stopped = self
-            .trading
-            .blocks
-            .contains_key(&TradingBlock::Stopped(surface));
+        let stopped = self.trading.has(TradingBlock::Stopped(surface));
         if stopped || !self.live.as_ref().is_some_and(runs) {
             return;
         }
-        let right = self.trading.rights.entry(surface).or_default();
-        let waits = right
-            .asked
-            .is_some_and(|at| now < at.plus_ms(PROBE_LOST_MS));
-        let due = match (right.next, right.verified) {
-            (Some(next), _) => now >= next,
-            (None, Some(verified)) => now >= verified.plus_ms(VERIFY_MS),
-            (None, None) => true,
-        };
-        if due && !waits {
+        if self.trading.is_probe_due(surface, now) {
             self.probe(surface);
         }
     }
@@ -114,15 +67,11 @@ impl Engine {
         };
         let ids = (0..self.instruments.len()).map(|index| InstrumentId(index as u16));
         let of_surface = ids.filter(|id| self.surface_of(*id) == surface);
-        let is_blocked = |id: &InstrumentId| {
-            let block = TradingBlock::Instrument(*id);
-            self.trading.blocks.contains_key(&block)
-        };
+        let is_blocked = |id: &InstrumentId| self.trading.has(TradingBlock::Instrument(*id));
         let Some(instrument) = of_surface.min_by_key(is_blocked) else {
             return;
         };
-        let right = self.trading.rights.entry(surface).or_default();
-        right.asked = Some(self.now);
+        self.trading.note_probe(surface, self.now);
         self.emit(Effect::Send {
             record: 0,
             request: Box::new(Request::Cancel {
@@ -154,45 +103,16 @@ impl Engine {
     /// ended. One order may be tried at once, and the trading right and countdowns are tested.
     /// Returns whether there is anything to try.
     pub(in super::super) fn try_blocks_again(&mut self) -> bool {
-        let now = self.now;
-        let blocks: Vec<_> = self.trading.blocks.keys().copied().collect();
-        let mut tries = false;
-        for block in blocks {
-            if self.ends_by_reading(block) {
-                continue;
-            }
-            if let Some(state) = self.trading.blocks.get_mut(&block) {
-                state.trial = Some(now);
-                state.trials = 0;
-                state.on_trial = block.account().is_some();
-                tries = true;
-            }
-            self.end_close_pauses(block);
-        }
-        let openings = self.trading.refusals.values_mut();
-        let paused = openings.chain(self.exit_refusals.values_mut());
-        for series in paused.chain(self.crossings.0.values_mut()) {
-            series.pause_until = series.pause_until.min(now);
-        }
-        self.trading.short_of.clear();
-        for right in self.trading.rights.values_mut() {
-            *right = Right::default();
+        let tried = self.trading.try_again(
+            &mut self.exit_refusals,
+            &mut self.crossings,
+            &self.instruments,
+            self.now,
+        );
+        for block in &tried {
+            self.end_close_pauses(*block);
         }
         self.try_countdowns();
-        tries
-    }
-
-    /// Whether only the venue's own reports end a block: an order cannot show its end.
-    fn ends_by_reading(&self, block: TradingBlock) -> bool {
-        match block {
-            TradingBlock::CanTrade(_) | TradingBlock::Stopped(_) | TradingBlock::StaleMarket(_) => {
-                true
-            }
-            TradingBlock::Instrument(id) => {
-                let rules = self.instrument(id);
-                rules.is_some_and(|rules| rules.status != SymbolStatus::Trading)
-            }
-            _ => false,
-        }
+        !tried.is_empty()
     }
 }
