@@ -10,6 +10,11 @@
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
 
 pub mod blocks;
+pub mod countdown;
 pub mod feeds;
+pub mod listing;
+pub mod margin;
 pub mod refusals;
+pub mod venue_wait;
+pub mod watchdog;
 pub mod words;

@@ -6,7 +6,6 @@
 //! The engine counts from the moment when it sends the request, so that the venue's countdown never
 //! ends before the engine's.
 
-use serde::{Deserialize, Serialize};
 use windvane_model::doubt::Doubt;
 use windvane_model::effect::{Effect, HeartbeatNotice, Notice};
 use windvane_model::ids::{InstrumentId, OrderSeq, Time};
@@ -18,12 +17,13 @@ use windvane_model::protocol::{Outcome, Refusal, Request};
 use windvane_model::refusal::Blame;
 use windvane_model::run_state::Latch;
 use windvane_model::timer::Timer;
+use windvane_supervision::countdown::{
+    Answer, Countdown, CountdownWait, KeptBack, NotCovered, Renewal, Step,
+};
 
 use super::Engine;
 use super::replies::AFTER_WAIT_MS;
 
-/// Number of tries to arm a countdown before the waiting orders are refused.
-const TRIES_MAX: u32 = 3;
 /// Time after a failed try.
 const RETRY_MS: i64 = 500;
 /// How often a withheld renewal is checked again.
@@ -40,176 +40,19 @@ const PATIENCE_MS: i64 = 7_000;
 /// in which no countdown can be armed is not counted.
 const STALE_MS: i64 = 3_000;
 
-/// Why an order that waited for cover was taken back without being sent.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum NotCovered {
-    /// The venue accepts no request.
-    VenueWait,
-    /// The last countdown was disarmed, and the next one can be armed only after a long time.
-    LettingGo,
-    /// The venue did not arm the countdown.
-    Failed,
-    /// The countdown was armed late.
-    Late,
-    /// The account is degraded.
-    Doubt,
-    /// The watchdog process of spot orders did not answer.
-    Watchdog,
-}
-
-impl NotCovered {
-    const fn reason(self) -> &'static str {
-        match self {
-            Self::VenueWait => {
-                "the venue takes no request, because a limit was exceeded; windvane status says for \
-                 how long"
-            }
-            Self::LettingGo => {
-                "the countdown of the symbol was stopped, and the venue may still receive a copy of \
-                 that request: no countdown can be armed soon enough for this order"
-            }
-            Self::Failed => "the venue did not arm the countdown of the symbol",
-            Self::Late => "the countdown of the symbol was armed too late for this order",
-            Self::Doubt => {
-                "the state of the account is in doubt, and no countdown is armed then; windvane \
-                 status names the doubt"
-            }
-            Self::Watchdog => "the watchdog process did not cover it in time",
-        }
-    }
-}
-
-/// Orders of a symbol that wait until its countdown is armed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CountdownWait {
-    /// The symbol.
-    pub instrument: InstrumentId,
-    /// Number of waiting orders.
-    pub orders: usize,
-    /// When the first of them was submitted.
-    pub since: Time,
-    /// Set if a countdown was disarmed a moment ago: a new one can be armed from this time.
-    pub barred_until: Option<Time>,
-}
-
-/// Why an order that waited for the journal is not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeptBack {
-    /// It ended while it waited.
-    Ended,
-    /// It was cancelled.
-    TakenBack,
-    /// The run or the strategy was halted.
-    Halted,
-    /// It waited too long.
-    Late,
-    /// The countdown of its symbol ran out.
-    Uncovered,
-}
-
-impl KeptBack {
-    /// The reason as a text for people.
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Self::Ended => "it ended while it waited for the journal",
-            Self::TakenBack => "it was cancelled while it waited for the journal",
-            Self::Halted => {
-                "the run or its strategy was halted, or its strategy quarantined, while it waited for the \
-                 journal"
-            }
-            Self::Late => {
-                "it waited for the journal for more than 3 s, so the market may have moved: check whether the \
-                 disk is slow"
-            }
-            Self::Uncovered => {
-                "the countdown of the symbol ran out while it waited for the journal: check whether the disk \
-                 is slow"
-            }
-        }
-    }
-}
-
-/// The countdown of one symbol.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Countdown {
-    /// Orders are covered until this time.
-    until: Option<Time>,
-    /// The request in flight: its length in milliseconds and when it was sent.
-    asked: Option<(u64, Time)>,
-    /// Set after a disarm: until this time, the request or a copy of it may still arrive and stop a
-    /// countdown that was armed later.
-    not_before: Option<Time>,
-    /// Nothing rested at the last renewal, and no order was sent since.
-    idle: bool,
-    /// A countdown may run at the venue until this time: one was requested, and no report since
-    /// shows that it stopped.
-    may_run: Option<Time>,
-    /// Until this time, a request for a countdown may arrive although the engine stopped waiting
-    /// for its response.
-    arriving: Option<Time>,
-    /// The last request, to arm or to disarm, has no response that shows its effect.
-    unsettled: bool,
-    failures: u32,
-    /// Orders that wait for the countdown, in order, with the record of their intent.
-    held: Vec<(OrderSeq, u64)>,
-}
-
-impl Countdown {
-    /// Whether no countdown runs at the venue, as far as is known, and no request is in flight.
-    pub(super) fn is_off(&self, now: Time) -> bool {
-        self.until.is_none() && self.asked.is_none() && !self.may_run(now)
-    }
-
-    fn may_run(&self, now: Time) -> bool {
-        self.may_run.is_some_and(|until| now < until)
-    }
-
-    /// Takes over the countdown of the previous process. If that process was disarming, or had just
-    /// done so, the pause continues. Its countdown still runs. Deadlines that have passed are
-    /// dropped.
-    pub(super) fn inherit(&mut self, old: &Self, now: Time, absence_ms: i64) {
-        let letting_go = old.asked.is_some_and(|(length_ms, _)| length_ms == 0);
-        let not_before = letting_go.then(|| now.plus_ms(absence_ms));
-        let in_force = |at: Option<Time>| at.filter(|at| now < *at);
-        self.not_before = not_before.max(in_force(old.not_before));
-        self.may_run = old.may_run;
-        let under_way = old.asked.filter(|(length_ms, _)| *length_ms > 0);
-        let arriving = under_way.map(|(_, asked)| asked.plus_ms(absence_ms));
-        self.arriving = arriving.max(in_force(old.arriving));
-    }
-
-    /// Moves the deadlines of an earlier process to a later time by this process's clock.
-    pub(super) fn end_later(&mut self, by_ms: i64) {
-        for at in [&mut self.not_before, &mut self.may_run, &mut self.arriving] {
-            *at = at.map(|at| at.plus_ms(by_ms));
-        }
-    }
-
-    /// Whether no countdown can be armed within this time, because one was just disarmed.
-    fn is_barred(&self, now: Time, ms: i64) -> bool {
-        let barred = self.not_before.is_some_and(|at| now.plus_ms(ms) < at);
-        barred && !planted!(PlaceBeforeArmed)
-    }
-
-    fn covers(&self, now: Time) -> bool {
-        let looked_at = !planted!(LapsedStillCovers);
-        self.until.is_some_and(|until| now < until || !looked_at)
-    }
-}
-
 impl Engine {
     /// Orders that wait until the countdown of their symbol is armed. For display only: no rule
     /// reads it.
     pub fn countdown_waits(&self) -> Vec<CountdownWait> {
         let countdowns = self.live.iter().flat_map(|live| &live.countdowns);
         let waits = countdowns.enumerate().filter_map(|(index, countdown)| {
-            let held = countdown.held.iter();
-            let submitted = held.filter_map(|(seq, _)| Some(self.orders.live(*seq)?.submitted));
+            let held = countdown.held();
+            let submitted = held.filter_map(|seq| Some(self.orders.live(seq)?.submitted));
             Some(CountdownWait {
                 instrument: InstrumentId(index as u16),
-                orders: countdown.held.len(),
+                orders: countdown.held().count(),
                 since: submitted.min()?,
-                barred_until: countdown.not_before.filter(|at| self.now < *at),
+                barred_until: countdown.not_before().filter(|at| self.now < *at),
             })
         });
         waits.collect()
@@ -222,7 +65,7 @@ impl Engine {
         if self.instrument(instrument)?.surface == Surface::Spot {
             return live.watchdog.until();
         }
-        live.countdowns.get(usize::from(instrument.0))?.until
+        live.countdowns.get(usize::from(instrument.0))?.until()
     }
 
     /// Whether an order that waited may be sent at time `now`, which may be later than the last
@@ -268,7 +111,7 @@ impl Engine {
             return false;
         };
         let countdown = self.countdown(order.instrument());
-        let barred_until = countdown.and_then(|it| it.not_before);
+        let barred_until = countdown.and_then(Countdown::not_before);
         let since = barred_until.max(Some(order.submitted));
         since.is_some_and(|since| now >= since.plus_ms(STALE_MS))
     }
@@ -311,7 +154,7 @@ impl Engine {
             return;
         };
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
-        if countdown.covers(now) && countdown.held.is_empty() {
+        if countdown.is_free(now) {
             self.send_order(seq, record);
             return;
         }
@@ -324,7 +167,7 @@ impl Engine {
             self.refuse_unsent(seq, NotCovered::LettingGo);
             return;
         }
-        countdown.held.push((seq, record));
+        countdown.hold(seq, record);
         let healthy = live.healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
         if let Some(order) = self.orders.known_mut(seq) {
             order.held = true;
@@ -356,7 +199,7 @@ impl Engine {
     fn end_idling(&mut self, instrument: InstrumentId) {
         let Some(live) = &mut self.live else { return };
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
-        if std::mem::take(&mut countdown.idle) {
+        if countdown.end_idling() {
             self.timers.set(self.now, Timer::Renew { instrument });
         }
     }
@@ -370,7 +213,7 @@ impl Engine {
         order.held = false;
         if let Some(live) = &mut self.live {
             let countdown = &mut live.countdowns[usize::from(instrument.0)];
-            countdown.held.retain(|(held, _)| *held != seq);
+            countdown.forget_held(seq);
             live.watchdog.forget_held(seq);
         }
         self.move_order(seq, mv, before, false);
@@ -388,7 +231,7 @@ impl Engine {
         let Some(live) = &mut self.live else { return };
         let countdown_ms = live.config.countdown_ms.unsigned_abs();
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
-        if let Some(not_before) = countdown.not_before.filter(|at| now < *at) {
+        if let Some(not_before) = countdown.not_before().filter(|at| now < *at) {
             self.timers.set(not_before, Timer::Renew { instrument });
             return;
         }
@@ -401,7 +244,7 @@ impl Engine {
         let now = self.now;
         let is_free = self.live.as_ref().is_some_and(|live| {
             let countdown = live.countdowns.get(usize::from(instrument.0));
-            let asked = countdown.is_some_and(|it| it.asked.is_some());
+            let asked = countdown.is_some_and(Countdown::is_asked);
             live.healthy(Surface::Futures, now) && !live.stopping && !asked
         });
         let can = is_free && !self.is_letting_go(instrument);
@@ -416,7 +259,7 @@ impl Engine {
         let wait = self.venue_wait(Surface::Futures);
         let Some(live) = &mut self.live else { return };
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
-        if countdown.asked.is_some() {
+        if countdown.is_asked() {
             return;
         }
         if let Some(until) = wait {
@@ -424,20 +267,10 @@ impl Engine {
             self.timers.set(at, Timer::Renew { instrument });
             return;
         }
-        countdown.asked = Some((countdown_ms, now));
-        countdown.idle = false;
-        countdown.unsettled = true;
-        let mut record = 0;
-        if countdown_ms == 0 {
-            // No order may count on a countdown that is about to stop. The next process must know
-            // that one ran, because this disarm request may arrive after it has armed its own.
-            countdown.until = None;
-            record = self.records();
-        } else {
-            let length_ms = i64::try_from(countdown_ms).unwrap_or(i64::MAX);
-            let ends = now.plus_ms(live.config.absence_ms).plus_ms(length_ms);
-            countdown.may_run = Some(ends);
-        }
+        countdown.ask(countdown_ms, live.config.absence_ms, now);
+        // The next process must know that a countdown ran, because a disarm request may arrive after
+        // it has armed its own.
+        let record = if countdown_ms == 0 { self.records() } else { 0 };
         self.emit(Effect::Send {
             record,
             request: Box::new(Request::Countdown {
@@ -451,24 +284,14 @@ impl Engine {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
         let renew_ms = live.config.renew_ms;
-        let (absence_ms, copy_ms) = (live.config.absence_ms, live.config.copy_ms);
-        let margin_ms = margin_ms(live.config.countdown_ms);
         let Some(countdown) = live.countdowns.get_mut(usize::from(instrument.0)) else {
             return;
         };
-        let Some((length_ms, asked)) = countdown.asked.take() else {
+        let Some(answer) = countdown.take_answer(outcome, &live.config, now) else {
             return;
         };
-        match (outcome, length_ms) {
-            (Outcome::Done(0), 0) => {
-                countdown.until = None;
-                countdown.not_before = (copy_ms > 0).then(|| now.plus_ms(copy_ms));
-                countdown.arriving = countdown.arriving.filter(|at| now < *at);
-                let arriving = countdown.arriving;
-                if arriving.is_none() {
-                    countdown.may_run = None;
-                    countdown.unsettled = false;
-                }
+        match answer {
+            Answer::Disarmed(arriving) => {
                 self.refuse_barred(instrument);
                 if let Some(arriving) = arriving.filter(|_| !self.is_waited_for(instrument)) {
                     // An abandoned request may still arm the countdown again.
@@ -476,13 +299,8 @@ impl Engine {
                     return;
                 }
             }
-            (Outcome::Done(granted_ms @ 1..), 1..) => {
-                countdown.failures = 0;
-                countdown.unsettled = false;
+            Answer::Armed { held, asked } => {
                 let was_blocked = self.trading.lacks_countdown(instrument);
-                let length_ms = i64::try_from(length_ms.min(*granted_ms)).unwrap_or(i64::MAX);
-                countdown.until = Some(asked.plus_ms(length_ms - margin_ms));
-                let held = std::mem::take(&mut countdown.held);
                 let blind = !live.sees(Surface::Futures);
                 self.notices.push_back(Notice::Heartbeat {
                     time: now,
@@ -516,28 +334,21 @@ impl Engine {
                 }
                 return;
             }
-            (Outcome::Done(1..) | Outcome::Unknown, 0) => {
-                countdown.until = None;
-                countdown.not_before = Some(now.plus_ms(absence_ms));
-                self.refuse_barred(instrument);
-            }
-            (Outcome::Refused(_), 0) => {}
-            // A countdown of zero means disarmed.
-            (Outcome::Done(0) | Outcome::Refused(_) | Outcome::Unknown, _) => {
-                countdown.failures += 1;
-                let tired = countdown.failures >= TRIES_MAX;
-                let uncovered = countdown.until.is_none();
-                let arriving = asked.plus_ms(absence_ms);
-                countdown.arriving = countdown.arriving.max(Some(arriving));
+            Answer::MayBeDisarmed => self.refuse_barred(instrument),
+            Answer::Kept => {}
+            Answer::Failed {
+                is_tired,
+                is_uncovered,
+            } => {
                 self.notices.push_back(Notice::Heartbeat {
                     time: now,
                     instrument,
                     what: HeartbeatNotice::Failed,
                 });
-                if tired || uncovered {
+                if is_tired || is_uncovered {
                     self.doubt_countdown(instrument);
                 }
-                if tired {
+                if is_tired {
                     self.refuse_held(instrument, NotCovered::Failed);
                     match outcome {
                         Outcome::Refused(refusal) if refusal.is_not_sent() => {}
@@ -564,9 +375,7 @@ impl Engine {
 
     /// The pause before the next try. Nothing is urgent if no order waits and no countdown runs.
     fn retry_ms(&self, instrument: InstrumentId) -> i64 {
-        let countdowns = self.live.as_ref().map(|live| &live.countdowns);
-        let countdown = countdowns.and_then(|all| all.get(usize::from(instrument.0)));
-        let urgent = countdown.is_some_and(|it| !it.held.is_empty() || it.until.is_some());
+        let urgent = self.countdown(instrument).is_some_and(Countdown::is_urgent);
         if urgent || self.keeps_orders() || self.may_rest(instrument) {
             RETRY_MS
         } else {
@@ -576,9 +385,8 @@ impl Engine {
 
     /// Whether orders wait for the countdown.
     fn is_waited_for(&self, instrument: InstrumentId) -> bool {
-        let live = self.live.as_ref();
-        let countdown = live.and_then(|live| live.countdowns.get(usize::from(instrument.0)));
-        countdown.is_some_and(|it| !it.held.is_empty())
+        self.countdown(instrument)
+            .is_some_and(Countdown::is_waited_for)
     }
 
     /// Sets the degraded reason of a countdown, if orders rest. It holds until the venue confirms a
@@ -612,8 +420,7 @@ impl Engine {
     }
 
     fn refuse_barred(&mut self, instrument: InstrumentId) {
-        let live = self.live.as_ref();
-        let countdown = live.and_then(|live| live.countdowns.get(usize::from(instrument.0)));
+        let countdown = self.countdown(instrument);
         if countdown.is_some_and(|it| it.is_barred(self.now, PATIENCE_MS)) {
             self.refuse_held(instrument, NotCovered::LettingGo);
         }
@@ -622,12 +429,8 @@ impl Engine {
     /// Whether a symbol's countdown is being disarmed, or was just disarmed: a new order would be
     /// refused.
     pub(super) fn is_letting_go(&self, instrument: InstrumentId) -> bool {
-        let live = self.live.as_ref();
-        let countdown = live.and_then(|live| live.countdowns.get(usize::from(instrument.0)));
-        countdown.is_some_and(|it| {
-            let asked = it.asked.is_some_and(|(length_ms, _)| length_ms == 0);
-            asked || it.is_barred(self.now, 0)
-        })
+        let countdown = self.countdown(instrument);
+        countdown.is_some_and(|it| it.is_letting_go(self.now))
     }
 
     /// Refuses the orders that wait for a countdown, without sending them. They must not wait for
@@ -635,8 +438,7 @@ impl Engine {
     fn refuse_held(&mut self, instrument: InstrumentId, why: NotCovered) {
         let Some(live) = &mut self.live else { return };
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
-        countdown.failures = 0;
-        for (seq, _) in std::mem::take(&mut countdown.held) {
+        for (seq, _) in countdown.take_held() {
             self.refuse_unsent(seq, why);
         }
     }
@@ -651,64 +453,53 @@ impl Engine {
         }
     }
 
-    /// Handles a renewal that is due: renews while orders rest and the runtime is healthy. The
-    /// countdown of a symbol is disarmed after a whole renewal interval without orders. Otherwise a
-    /// strategy that only replaces its orders would have to wait for the next countdown.
+    /// Handles a renewal that is due.
     pub(super) fn renew(&mut self, instrument: InstrumentId) {
         let now = self.now;
-        let sent = self.may_rest(instrument) && !planted!(LetGoResting);
+        let rests = self.may_rest(instrument) && !planted!(LetGoResting);
+        let are_all_stopped = rests && self.are_all_stopped(instrument);
+        let keeps_orders = self.keeps_orders();
+        let blocks_any = self.trading.blocks_any();
         let Some(live) = &mut self.live else { return };
         let healthy = live.healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
-        let healthy = healthy && !(planted!(BlockStopsHeartbeats) && self.trading.blocks_any());
-        let index = usize::from(instrument.0);
-        let Some(countdown) = live.countdowns.get(index) else {
+        let facts = Renewal {
+            now,
+            next: now.plus_ms(live.config.renew_ms),
+            rests,
+            are_all_stopped,
+            is_healthy: healthy && !(planted!(BlockStopsHeartbeats) && blocks_any),
+            keeps_orders,
+            knows_predecessors: live.knows_predecessors(Surface::Futures),
+        };
+        let Some(countdown) = live.countdowns.get_mut(usize::from(instrument.0)) else {
             return;
         };
-        let (armed, waited_for) = (countdown.until.is_some(), !countdown.held.is_empty());
-        let unsettled = countdown.unsettled;
-        let may_run = countdown.may_run(now);
-        let knows = live.knows_predecessors(Surface::Futures);
-        let next = now.plus_ms(live.config.renew_ms);
-        let may_idle = !countdown.idle && countdown.until.is_some_and(|until| next < until);
-        let keeps = self.keeps_orders();
-        if waited_for && healthy {
-            self.arm(instrument);
-        } else if waited_for {
-            self.refuse_held(instrument, NotCovered::Doubt);
-            // Resting orders still depend on the countdown: it is renewed once the run is healthy
-            // again.
-            self.timers
-                .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
-        } else if !sent && !keeps && (may_idle || armed && !knows) && !planted!(LetGoResting) {
-            if let Some(live) = &mut self.live {
-                live.countdowns[index].idle = true;
+        match countdown.renew(&facts) {
+            Step::Arm => self.arm(instrument),
+            Step::Disarm => self.ask_countdown(instrument, 0),
+            Step::Nothing => {}
+            Step::Idle => self.timers.set(facts.next, Timer::Renew { instrument }),
+            Step::Refuse => {
+                self.refuse_held(instrument, NotCovered::Doubt);
+                self.look_again(instrument);
             }
-            self.timers.set(next, Timer::Renew { instrument });
-        } else if !sent || keeps {
-            // Disarm again: if the first disarm was lost, a live countdown would cancel orders that
-            // are kept. It would also cancel orders of outside parties when no own order needs it.
-            if armed || may_run && (keeps || unsettled) {
-                self.ask_countdown(instrument, 0);
+            Step::Wait => self.look_again(instrument),
+            Step::Withhold { is_armed } => {
+                if is_armed {
+                    self.notices.push_back(Notice::Heartbeat {
+                        time: now,
+                        instrument,
+                        what: HeartbeatNotice::Withheld,
+                    });
+                }
+                self.look_again(instrument);
             }
-        } else if self.are_all_stopped(instrument) {
-            // Their cancels may be lost: the countdown then runs out and cancels the orders anyway.
-            self.timers
-                .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
-        } else if healthy {
-            // Armed even without a running countdown: an order may have arrived after its countdown
-            // ran out.
-            self.arm(instrument);
-        } else {
-            if armed {
-                self.notices.push_back(Notice::Heartbeat {
-                    time: now,
-                    instrument,
-                    what: HeartbeatNotice::Withheld,
-                });
-            }
-            self.timers
-                .set(now.plus_ms(WITHHELD_MS), Timer::Renew { instrument });
         }
+    }
+
+    fn look_again(&mut self, instrument: InstrumentId) {
+        let at = self.now.plus_ms(WITHHELD_MS);
+        self.timers.set(at, Timer::Renew { instrument });
     }
 
     /// Checks for countdowns that were not renewed in time. The venue may have cancelled the
@@ -725,9 +516,7 @@ impl Engine {
         let Some(live) = &mut self.live else { return };
         let mut lapsed = Vec::new();
         for (index, countdown) in live.countdowns.iter_mut().enumerate() {
-            let over = countdown.until.is_some_and(|until| now >= until);
-            if over && !planted!(LapsedStillCovers) {
-                countdown.until = None;
+            if countdown.lapse(now) {
                 lapsed.push(InstrumentId(index as u16));
             }
         }
@@ -773,10 +562,4 @@ impl Engine {
             }
         }
     }
-}
-
-/// Safety margin in milliseconds: the engine's cover ends this long before the venue's countdown.
-pub(super) const fn margin_ms(countdown_ms: i64) -> i64 {
-    let tenth = countdown_ms / 10;
-    if tenth < 2_000 { tenth } else { 2_000 }
 }

@@ -6,21 +6,17 @@
 //! in them. New rules that need more decimals are not used: no position opens on that instrument
 //! until a restart.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
 use windvane_model::effect::{Effect, Notice};
 use windvane_model::event::EventKind;
-use windvane_model::ids::{InstrumentId, StrategyId, Time};
-use windvane_model::instrument::{Instrument, SymbolStatus};
+use windvane_model::ids::{InstrumentId, StrategyId};
+use windvane_model::instrument::SymbolStatus;
 use windvane_model::ledger::Grains;
-use windvane_model::names::Names;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::planted;
 use windvane_model::protocol::{Outcome, Request};
-use windvane_model::rules::CompiledRules;
 use windvane_model::timer::Timer;
 use windvane_model::truth::{ListedRules, Subject, Truth};
+use windvane_supervision::listing::compile;
 
 use super::{Engine, narrow};
 
@@ -28,39 +24,15 @@ use super::{Engine, narrow};
 const HOURLY_MS: i64 = 3_600_000;
 /// The same while a symbol does not trade, or after a failed read.
 const SOON_MS: i64 = 15_000;
-/// A request without a response for this long may be sent again.
-const ANSWER_MS: i64 = 30_000;
-/// Shortest pause between two reads after refusals for a filter, per instrument. It grows fourfold
-/// each time that nothing had changed, up to the second bound.
-const REFUSED_MS: (i64, i64) = (10_000, 300_000);
-
-/// Refusal codes of an order that breaks a rule of its symbol (docs/interface/errors.md#40xx):
-/// precision, filters, the symbol and its status.
-const OF_RULES: [i32; 26] = [
-    -1013, -1111, -1121, -4001, -4002, -4003, -4004, -4005, -4006, -4007, -4008, -4009, -4010,
-    -4011, -4013, -4014, -4016, -4022, -4023, -4024, -4029, -4030, -4140, -4141, -4164, -4131,
-];
 
 /// Flags of an event that reports rules.
 const TRADING: u32 = 1;
 const UNUSABLE: u32 = 2;
 
-/// When and why rules were read.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Listing {
-    /// Requests in flight, and when they were sent.
-    asked: BTreeMap<Surface, Time>,
-    /// Instruments with refusals for a filter: when rules were read for them, and the pause after
-    /// that.
-    refused: BTreeMap<InstrumentId, (Time, i64)>,
-    /// Instruments whose new rules this run cannot use, and why.
-    unusable: BTreeMap<InstrumentId, String>,
-}
-
 impl Engine {
     /// Why the venue's present rules of an instrument cannot be used; `None` if they can.
     pub fn unusable_rules(&self, instrument: InstrumentId) -> Option<&str> {
-        self.listing.unusable.get(&instrument).map(String::as_str)
+        self.listing.unusable(instrument)
     }
 
     /// Sets the first read to an hour after startup, because startup has read the rules itself.
@@ -84,11 +56,9 @@ impl Engine {
         // The next read is scheduled now, in case this request fails.
         let at = now.plus_ms(SOON_MS);
         self.timers.set(at, Timer::Rules { surface });
-        let asked = self.listing.asked.get(&surface);
-        if asked.is_some_and(|at| now <= at.plus_ms(ANSWER_MS)) {
+        if !self.listing.ask(surface, now) {
             return;
         }
-        self.listing.asked.insert(surface, now);
         self.emit(Effect::Send {
             record: 0,
             request: Box::new(Request::Read(Subject::Rules { surface })),
@@ -98,23 +68,14 @@ impl Engine {
     /// Handles an order that the venue or the engine refused: if the code is about a rule, the
     /// rules may have changed.
     pub(super) fn note_refusal(&mut self, instrument: InstrumentId, code: i32) {
-        if !OF_RULES.contains(&code) || self.live.is_none() {
+        if self.live.is_none() || !self.listing.note_refusal(instrument, code, self.now) {
             return;
         }
-        let now = self.now;
-        let (at, pause_ms) = match self.listing.refused.get(&instrument) {
-            None => (now, REFUSED_MS.0),
-            Some((at, pause_ms)) => (at.plus_ms(*pause_ms), (pause_ms * 4).min(REFUSED_MS.1)),
-        };
-        if now < at {
-            return;
-        }
-        self.listing.refused.insert(instrument, (now, pause_ms));
         self.read_rules(self.surface_of(instrument));
     }
 
     pub(super) fn take_listing(&mut self, surface: Surface, outcome: &Outcome<Truth>) {
-        if self.listing.asked.remove(&surface).is_none() {
+        if !self.listing.take_answer(surface) {
             return;
         }
         let next_ms = match outcome {
@@ -140,15 +101,15 @@ impl Engine {
             return;
         }
         let taken = match &listed.rules {
-            Ok(rules) => self.compile(id, rules),
+            Ok(rules) => compile(&self.instruments[index], rules),
             Err(why) => Err(why.clone()),
         };
-        let known = self.listing.unusable.remove(&id);
+        let known = self.listing.take_unusable(id);
         let (rules, compiled) = match taken {
             Ok(taken) => taken,
             Err(why) => {
                 let is_news = known.as_ref() != Some(&why);
-                self.listing.unusable.insert(id, why.clone());
+                self.listing.set_unusable(id, why.clone());
                 if is_news {
                     self.tell_rules(id);
                     self.notices.push_back(Notice::RulesUnusable {
@@ -163,7 +124,7 @@ impl Engine {
         if rules == self.instruments[index] && known.is_none() {
             return;
         }
-        self.listing.refused.remove(&id);
+        self.listing.forget_refusals(id);
         self.rules[index] = compiled;
         let before = std::mem::replace(&mut self.instruments[index], rules);
         self.settle_dust(id);
@@ -224,23 +185,6 @@ impl Engine {
         self.deliver(strategy, event);
     }
 
-    /// Compiles the rules, if they belong to this instrument and have its scales.
-    fn compile(
-        &self,
-        id: InstrumentId,
-        rules: &Instrument,
-    ) -> Result<(Instrument, CompiledRules), String> {
-        let known = &self.instruments[usize::from(id.0)];
-        let same = known.name() == rules.name()
-            && (known.base, known.quote) == (rules.base, rules.quote)
-            && (known.price_scale, known.qty_scale) == (rules.price_scale, rules.qty_scale);
-        if !same {
-            return Err("they belong to another instrument".to_owned());
-        }
-        let compiled = CompiledRules::new(rules).map_err(|error| error.to_string())?;
-        Ok((rules.clone(), compiled))
-    }
-
     /// Splits spot holdings into whole steps and dust again. Futures have no dust.
     fn settle_dust(&mut self, id: InstrumentId) {
         if self.surface_of(id) != Surface::Spot {
@@ -252,15 +196,6 @@ impl Engine {
         for ledger in own.chain([&mut ledgers.account, &mut ledgers.external]) {
             let position = &mut ledger.at_mut(id, PositionSide::Both).position;
             position.settle(position.held(grains), grains);
-        }
-    }
-
-    pub(super) fn inherit_listing(&mut self, from: &Self, names: &Names) {
-        // This process has read the rules at startup, so `unusable` begins empty.
-        for (id, refused) in &from.listing.refused {
-            if let Some(id) = names.instruments.get(id) {
-                self.listing.refused.insert(*id, *refused);
-            }
         }
     }
 }

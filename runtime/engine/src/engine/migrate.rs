@@ -34,13 +34,13 @@ use windvane_model::ids::Time;
 use windvane_model::order::Surface;
 use windvane_supervision::blocks::Trading;
 use windvane_supervision::feeds::Feeds;
+use windvane_supervision::listing::Listing;
+use windvane_supervision::margin::Margins;
 use windvane_supervision::refusals::{Crossings, ExitRefusals};
+use windvane_supervision::venue_wait::VenueWait;
 
-use super::listing::Listing;
-use super::margin::Margins;
 use super::modes::KnownModes;
 use super::snapshot::SNAPSHOT_VERSION;
-use super::venue_wait::VenueWait;
 
 /// The oldest version that can be read.
 pub(super) const OLDEST: u32 = 8;

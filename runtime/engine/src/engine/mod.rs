@@ -148,19 +148,18 @@ use windvane_model::run_state::{Latch, RunState};
 use windvane_model::timer::{Timer, Timers};
 use windvane_supervision::blocks::Trading;
 use windvane_supervision::feeds::Feeds;
+use windvane_supervision::listing::Listing;
+use windvane_supervision::margin::Margins;
 use windvane_supervision::refusals::{Crossings, ExitRefusals};
+use windvane_supervision::venue_wait::VenueWait;
 
 pub use close_wait::{CloseReason, CloseWait};
-pub use deadman::{CountdownWait, KeptBack};
 pub use instances::{FolderIds, InstanceWatch};
-use listing::Listing;
-use margin::Margins;
 use modes::KnownModes;
 pub use recent_orders::newest_orders;
 use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
 pub use venue_wait::Purpose;
-use venue_wait::VenueWait;
 pub use view::AccountTotals;
 
 /// The deterministic core. The module documentation describes how to drive it.

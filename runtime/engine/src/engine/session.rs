@@ -20,10 +20,10 @@ use windvane_model::orders::Order;
 use windvane_model::run_state::{Latch, RunState};
 use windvane_model::timer::Timer;
 use windvane_model::{codec, planted};
+use windvane_supervision::countdown::Countdown;
+use windvane_supervision::watchdog::Watchdog;
 
 use super::Engine;
-use super::deadman::Countdown;
-use super::watchdog::Watchdog;
 
 /// How often the age of all evidence is checked.
 const WATCH_MS: i64 = 1_000;

@@ -16,7 +16,6 @@
 //! Then closes are sent first, the largest notional first. Cancels, renewals, queries and snapshots
 //! continue meanwhile.
 
-use serde::{Deserialize, Serialize};
 use windvane_model::decimal::Amount;
 use windvane_model::ids::{InstrumentId, OrderSeq, StrategyId, Time};
 use windvane_model::live::WaitKind;
@@ -36,17 +35,6 @@ const START_MS: i64 = 30_000;
 /// A request may use the reserved weight after this many failed tries.
 const KEPT_BACK: u32 = 3;
 
-/// The waits that the venue demanded for a surface.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct VenueWait {
-    /// Nothing may be sent until this time.
-    until: Option<Time>,
-    /// No new order may be sent until this time.
-    orders_until: Option<Time>,
-    /// Earlier versions tried closes in between. Kept for the layout of snapshots.
-    unused: (Time, i64),
-}
-
 /// The purpose of a request, which decides how urgent it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -61,14 +49,12 @@ pub enum Purpose {
 impl Engine {
     /// Until when nothing may be sent to a surface, by the venue's demand.
     pub fn venue_wait(&self, surface: Surface) -> Option<Time> {
-        let until = self.venue_waits.get(&surface)?.until?;
-        (self.now < until).then_some(until)
+        self.venue_waits.get(&surface)?.until(self.now)
     }
 
     /// Until when no new order may be sent to a surface, by the venue's order limit.
     pub fn order_wait(&self, surface: Surface) -> Option<Time> {
-        let until = self.venue_waits.get(&surface)?.orders_until?;
-        (self.now < until).then_some(until)
+        self.venue_waits.get(&surface)?.orders_until(self.now)
     }
 
     /// The purpose of a request.
@@ -163,12 +149,7 @@ impl Engine {
         let now = self.now;
         let until = now.plus_ms(wait_ms.max(0));
         let wait = self.venue_waits.entry(surface).or_default();
-        match kind {
-            WaitKind::All => wait.until = wait.until.max(Some(until)),
-            WaitKind::Orders | WaitKind::OrdersUntil => {
-                wait.orders_until = wait.orders_until.max(Some(until));
-            }
-        }
+        wait.note(kind, until);
         if kind == WaitKind::All && surface == Surface::Futures {
             self.refuse_all_held();
         }
@@ -176,8 +157,7 @@ impl Engine {
             return;
         };
         let timer = Timer::VenueWait { surface };
-        let ends = [wait.until, wait.orders_until].into_iter().flatten();
-        if let Some(first) = ends.filter(|at| *at > now).min() {
+        if let Some(first) = wait.next_end_after(now) {
             self.timers.set(first, timer);
         }
     }
@@ -185,11 +165,11 @@ impl Engine {
     /// Takes over order limits: they do not end with a process.
     pub(super) fn inherit_order_waits(&mut self, from: &Self) {
         for (surface, old) in &from.venue_waits {
-            let Some(until) = old.orders_until.filter(|until| *until > self.now) else {
+            let Some(until) = old.orders_until(self.now) else {
                 continue;
             };
             let wait = self.venue_waits.entry(*surface).or_default();
-            wait.orders_until = Some(until);
+            wait.note(WaitKind::Orders, until);
             let timer = Timer::VenueWait { surface: *surface };
             self.timers.set(until, timer);
         }
@@ -201,9 +181,8 @@ impl Engine {
         let Some(wait) = self.venue_waits.get_mut(&surface) else {
             return;
         };
-        let all_over = wait.until.take_if(|until| *until <= now).is_some();
-        wait.orders_until.take_if(|until| *until <= now);
-        let left = [wait.until, wait.orders_until].into_iter().flatten().min();
+        let all_over = wait.expire(now);
+        let left = wait.next_end();
         match left {
             Some(next) => self.timers.set(next, Timer::VenueWait { surface }),
             None => drop(self.venue_waits.remove(&surface)),

@@ -6,49 +6,17 @@
 //! heartbeats are sent only on evidence of health. The engine counts from the moment when a
 //! heartbeat is sent, so that the watchdog never acts before the engine knows that it may have.
 
-use serde::{Deserialize, Serialize};
 use windvane_model::doubt::Doubt;
 use windvane_model::effect::{Effect, HeartbeatNotice, Notice};
-use windvane_model::ids::{OrderSeq, Time};
+use windvane_model::ids::OrderSeq;
 use windvane_model::order::Surface;
 use windvane_model::timer::Timer;
+use windvane_supervision::countdown::NotCovered;
 
 use super::Engine;
-use super::deadman::{NotCovered, margin_ms};
 
 /// Heartbeats per countdown.
 const BEATS: i64 = 10;
-/// Orders wait this long for cover before they are refused.
-const HELD_MS: i64 = 10_000;
-
-/// The state of the watchdog process.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Watchdog {
-    /// The watchdog reported that it can do its work.
-    stands: bool,
-    /// Spot orders are covered until this time.
-    until: Option<Time>,
-    /// The heartbeat that the watchdog has not acknowledged: its number and when it was sent.
-    asked: Option<(u64, Time)>,
-    beats: u64,
-    /// Orders that wait for cover, in order, with the record of their intent.
-    held: Vec<(OrderSeq, u64)>,
-    held_since: Time,
-}
-
-impl Watchdog {
-    pub(super) const fn until(&self) -> Option<Time> {
-        self.until
-    }
-
-    pub(super) fn forget_held(&mut self, seq: OrderSeq) {
-        self.held.retain(|(held, _)| *held != seq);
-    }
-
-    fn covers(&self, now: Time) -> bool {
-        self.until.is_some_and(|until| now < until)
-    }
-}
 
 impl Engine {
     /// Whether orders of a surface need the watchdog process.
@@ -70,14 +38,11 @@ impl Engine {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
         let watchdog = &mut live.watchdog;
-        if watchdog.covers(now) && watchdog.held.is_empty() {
+        if watchdog.is_free(now) {
             self.send_order(seq, record);
             return;
         }
-        if watchdog.held.is_empty() {
-            watchdog.held_since = now;
-        }
-        watchdog.held.push((seq, record));
+        watchdog.hold(seq, record, now);
         if let Some(order) = self.orders.known_mut(seq) {
             order.held = true;
         }
@@ -90,17 +55,13 @@ impl Engine {
         self.watch_cover();
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        let was = live.watchdog.stands;
-        live.watchdog.stands = armed;
-        live.watchdog.asked = None;
-        if was != armed {
+        if live.watchdog.stand(armed) {
             self.notices
                 .push_back(Notice::Watchdog { time: now, armed });
         }
         if armed {
             self.beat();
         } else {
-            live.watchdog.until = None;
             self.set_doubt(Doubt::Watchdog, self.is_watched(Surface::Spot));
         }
     }
@@ -111,17 +72,9 @@ impl Engine {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
         let countdown_ms = live.config.countdown_ms;
-        let watchdog = &mut live.watchdog;
-        let Some((_, asked)) = watchdog.asked.filter(|(asked, _)| *asked == number) else {
+        let Some(held) = live.watchdog.hear(number, countdown_ms, now) else {
             return;
         };
-        watchdog.asked = None;
-        let until = asked.plus_ms(countdown_ms - margin_ms(countdown_ms));
-        if now >= until {
-            return;
-        }
-        watchdog.until = Some(until);
-        let held = std::mem::take(&mut watchdog.held);
         self.set_doubt(Doubt::Watchdog, false);
         for (seq, record) in held {
             self.send_order(seq, record);
@@ -134,11 +87,8 @@ impl Engine {
         let Some(live) = &mut self.live else { return };
         let next = now.plus_ms((live.config.countdown_ms / BEATS).max(1));
         self.timers.set(next, Timer::Beat);
-        if now >= live.watchdog.held_since.plus_ms(HELD_MS) {
-            // Orders must not wait for ever for cover that does not come.
-            for (seq, _) in std::mem::take(&mut live.watchdog.held) {
-                self.refuse_unsent(seq, NotCovered::Watchdog);
-            }
+        for (seq, _) in live.watchdog.take_overdue(now) {
+            self.refuse_unsent(seq, NotCovered::Watchdog);
         }
         self.beat();
         self.update_state();
@@ -150,14 +100,12 @@ impl Engine {
         self.watch_cover();
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        let healthy = live.healthy(Surface::Spot, now);
-        let watchdog = &mut live.watchdog;
-        if !healthy || !watchdog.stands || watchdog.asked.is_some() {
+        if !live.healthy(Surface::Spot, now) {
             return;
         }
-        watchdog.beats += 1;
-        let number = watchdog.beats;
-        watchdog.asked = Some((number, now));
+        let Some(number) = live.watchdog.beat(now) else {
+            return;
+        };
         self.emit(Effect::Beat { number });
     }
 
@@ -166,10 +114,9 @@ impl Engine {
     pub(super) fn watch_cover(&mut self) {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        if live.watchdog.until.is_none_or(|until| now < until) {
+        if !live.watchdog.lapse(now) {
             return;
         }
-        live.watchdog.until = None;
         self.set_doubt(Doubt::Watchdog, true);
         let spot = self
             .orders
