@@ -1,10 +1,10 @@
-//! What watches a run and keeps it from trading: blocks of the account and of instruments, series of refused
-//! orders, market data that stopped, countdowns of the dead man's switch, and the venue's rules as they are
-//! read again. Each type is a state machine that takes what happened and returns what follows. The engine
-//! alone uses them, and does what follows.
+//! What watches a run and keeps it from trading: blocks of the account and of instruments, series
+//! of refused orders, market data that stopped, countdowns of the dead man's switch, and the
+//! venue's rules as they are read again. Each type is a state machine that takes what happened and
+//! returns what follows. The engine alone uses them, and does what follows.
 //!
-//! What may never enter this crate: the books, requests, events for strategies, IO, a clock, floating
-//! point, and any other crate of this workspace but the model.
+//! What may never enter this crate: the books, requests, events for strategies, IO, a clock,
+//! floating point, and any other crate of this workspace but the model.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]

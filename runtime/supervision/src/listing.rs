@@ -22,8 +22,8 @@ const ANSWER_MS: i64 = 30_000;
 /// each time that nothing had changed, up to the second bound.
 const REFUSED_MS: (i64, i64) = (10_000, 300_000);
 
-/// Refusal codes of an order that breaks a rule of its symbol (spec 1, Errors): precision, filters,
-/// the symbol and its status.
+/// Refusal codes of an order that breaks a rule of its symbol (docs/interface/errors.md#40xx):
+/// precision, filters, the symbol and its status.
 const OF_RULES: [i32; 26] = [
     -1013, -1111, -1121, -4001, -4002, -4003, -4004, -4005, -4006, -4007, -4008, -4009, -4010,
     -4011, -4013, -4014, -4016, -4022, -4023, -4024, -4029, -4030, -4140, -4141, -4164, -4131,

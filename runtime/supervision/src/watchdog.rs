@@ -1,5 +1,6 @@
 //! The dead man's switch of spot, which has no `countdownCancelAll`. A separate watchdog process
-//! cancels own spot orders when it misses this process's heartbeats (promise 4).
+//! cancels own spot orders when it misses this process's heartbeats
+//! (docs/promises.md#4-dead-mans-switch).
 //!
 //! The rules are those of the futures countdowns. No order is sent before it is covered, and
 //! heartbeats are sent only on evidence of health. The engine counts from the moment when a

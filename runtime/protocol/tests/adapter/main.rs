@@ -10,4 +10,5 @@ mod encode;
 mod fixture;
 mod market;
 mod reply;
+mod reply_properties;
 mod user;
