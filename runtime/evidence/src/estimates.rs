@@ -57,7 +57,7 @@ impl LateFee {
     /// The estimate that is booked for this fill, unless an accepted snapshot contains its
     /// commission.
     pub fn with_estimate(&self, quote: AssetId, estimate: Amount) -> Option<EstimatedFee> {
-        (!self.in_reading).then(|| EstimatedFee {
+        (!self.in_reading).then_some(EstimatedFee {
             instrument: self.instrument,
             side: self.side,
             owner: self.owner,

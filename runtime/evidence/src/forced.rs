@@ -81,6 +81,7 @@ pub struct Due {
 
 impl Due {
     /// The part with this quantity.
+    #[must_use]
     pub fn part(&self, qty: i64) -> Self {
         let whole = self.qty.max(1);
         Self {

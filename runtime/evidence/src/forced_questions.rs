@@ -37,6 +37,7 @@ pub struct Question {
 
 impl Question {
     /// The same request in a new process, which gets no response to the request of the old process.
+    #[must_use]
     pub const fn without_answer(&self) -> Self {
         Self {
             waits: false,

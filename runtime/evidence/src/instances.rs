@@ -154,6 +154,7 @@ impl Instances {
     }
 
     /// The list for the next process. This process issued the ids below `next` of `epoch`.
+    #[must_use]
     pub fn succeed(&self, epoch: u64, next: OrderSeq) -> Self {
         let mut heir = Self {
             given_out: self.given_out.clone(),

@@ -33,12 +33,11 @@ impl Engine {
         for position in &read {
             self.take_stated_mark(position);
         }
-        match self.others.take(read) {
-            Some(realized) => self.realized_elsewhere += realized,
-            None => {
-                let held = self.others.unrealized();
-                self.losses.shift(held);
-            }
+        if let Some(realized) = self.others.take(read) {
+            self.realized_elsewhere += realized;
+        } else {
+            let held = self.others.unrealized();
+            self.losses.shift(held);
         }
     }
 
