@@ -29,7 +29,7 @@ impl Mark {
         let lines = format!(
             "segment {:08x}\nnext_block {next_block}\nlast_record {last_record}\nhash {}",
             self.segment,
-            hex::encode(&hash)
+            hex::encode(hash)
         );
         small_file::write(path, KIND, &lines)
     }

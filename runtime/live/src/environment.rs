@@ -69,7 +69,7 @@ impl Environment {
         bans::keep(&client, directory);
         bans::heed(&client, &config.run.data_dir);
         bans::sit_out(&client, &startup_steps::surfaces(names), |text| {
-            admin_channel.report_progress(text)
+            admin_channel.report_progress(text);
         })
         .await;
         admin_channel

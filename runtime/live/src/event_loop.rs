@@ -150,7 +150,7 @@ impl EventLoop {
                     %error,
                     "the journal was not closed properly: its last records may be lost; the next \
                      start reconciles with the venue"
-                )
+                );
             }
         }
         let session = self.session;

@@ -78,7 +78,7 @@ impl NotSent {
     }
 }
 
-/// The words for a reason. The venue's order limit counts the orders of the account, not the
+/// The advice for a reason. The venue's order limit counts the orders of the account, not the
 /// requests of this address.
 fn what_to_do(reason: &str) -> &'static str {
     if reason.starts_with(ORDERS_USED_UP) {

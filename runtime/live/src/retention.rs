@@ -77,7 +77,7 @@ fn drop_old(directory: &Directory, keep: Keep, running: &[[u8; 32]]) {
         Ok(0) => {}
         Ok(modules) => tracing::info!(modules, "deleted modules that no segment names"),
         Err(error) => {
-            tracing::warn!(%error, "could not delete old modules; they stay in the data folder")
+            tracing::warn!(%error, "could not delete old modules; they stay in the data folder");
         }
     }
 }

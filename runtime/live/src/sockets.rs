@@ -69,7 +69,7 @@ impl Sockets {
                     %surface,
                     %error,
                     "could not open a stream; its data is missing until the run is restarted"
-                )
+                );
             }
         }
     }

@@ -116,7 +116,7 @@ impl Keeper {
     pub fn handle(&mut self, now: Time, input: KeeperInput) {
         match input {
             KeeperInput::Heartbeat { number, stopped_ms } => {
-                self.heartbeat(now, number, stopped_ms)
+                self.heartbeat(now, number, stopped_ms);
             }
             KeeperInput::Message(message) => self.handle_message(now, message),
             KeeperInput::ProcessEnded { stopped_ms } => self.gone(now, stopped_ms),
