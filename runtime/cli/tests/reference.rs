@@ -1,6 +1,5 @@
 //! The generated pages of the documentation must agree with the types.
 
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::path::Path;
 

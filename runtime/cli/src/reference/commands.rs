@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use clap::builder::Str;
 use clap::builder::ValueRange;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
@@ -230,7 +231,7 @@ fn flag(argument: &Arg) -> String {
 /// The argument with the names of its values: `--config FILE`, `[NAME]`.
 fn spelled(argument: &Arg) -> String {
     let values = argument.get_value_names().unwrap_or_default();
-    let values: Vec<&str> = values.iter().map(|name| name.as_str()).collect();
+    let values: Vec<&str> = values.iter().map(Str::as_str).collect();
     let values = values.join(" ");
     match argument.get_long() {
         Some(long) if takes_value(argument) => format!("--{long} {values}"),

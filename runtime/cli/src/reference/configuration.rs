@@ -5,7 +5,7 @@
 mod keys;
 mod reference;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use windvane_config::{Config, ConfigError, Overrides};
@@ -48,9 +48,10 @@ pub(super) fn page() -> Result<String, String> {
     let unchanged = parse(REFERENCE, None).map_err(|error| error.to_string())?;
     let mut text = INTRODUCTION.to_owned();
     for section in &sections {
-        let title = match section.is_list {
-            true => format!("[[{}]]", section.name),
-            false => format!("[{}]", section.name),
+        let title = if section.is_list {
+            format!("[[{}]]", section.name)
+        } else {
+            format!("[{}]", section.name)
         };
         let _ = writeln!(text, "\n## {title}\n");
         if !section.about.is_empty() {
@@ -92,13 +93,13 @@ const WITHOUT_EFFECT: &[&str] = &[
 
 /// Every key must be described, or be part of a described one.
 fn described(keys: &[String], sections: &[Section]) -> Result<(), String> {
-    let known: BTreeMap<String, ()> = sections
+    let known: BTreeSet<String> = sections
         .iter()
-        .flat_map(|section| section.lines.iter().map(|line| (section.full(line), ())))
+        .flat_map(|section| section.lines.iter().map(|line| section.full(line)))
         .collect();
     let is_part = |key: &str| {
         let mut parents = key.match_indices('.').map(|(at, _)| &key[..at]);
-        known.contains_key(key) || parents.any(|parent| known.contains_key(parent))
+        known.contains(key) || parents.any(|parent| known.contains(parent))
     };
     let is_used = |key: &&String| !WITHOUT_EFFECT.contains(&key.as_str());
     let absent = keys.iter().filter(is_used).find(|key| !is_part(key));
@@ -203,9 +204,10 @@ const PROBES: &[&str] = &["true", "\"?\"", "-1", "0", "2", "99999999999", "\"\""
 
 /// What the parser says about wrong values of a setting, without repetitions.
 fn rules(section: &Section, key: &str) -> Vec<String> {
-    let path = match section.is_list {
-        true => key.replacen('.', ".0.", 1),
-        false => key.to_owned(),
+    let path = if section.is_list {
+        key.replacen('.', ".0.", 1)
+    } else {
+        key.to_owned()
     };
     let mut rules: Vec<String> = Vec::new();
     if SECTIONS_FREE.contains(&key) {
