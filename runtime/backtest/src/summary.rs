@@ -44,7 +44,7 @@ pub fn summarize(
         ..
     } = finished;
     let totals = engine.totals().unwrap_or_default();
-    let fingerprint = hex::encode(&engine.fingerprint());
+    let fingerprint = hex::encode(engine.fingerprint());
     let count = |of: fn(&StrategyTally) -> u64| tally.strategies.iter().map(of).sum::<u64>();
     let events = tally.events.total();
     let wall_seconds = timing.wall.as_secs_f64();
@@ -128,7 +128,7 @@ fn state(engine: &Engine, tally: &Tally) -> String {
 
 fn module_hashes(guests: &HostedGuests) -> std::collections::BTreeMap<String, String> {
     let hash = |guest: &windvane_build::modules::Guest| {
-        (guest.name.clone(), hex::encode(&guest.strategy.sha256()))
+        (guest.name.clone(), hex::encode(guest.strategy.sha256()))
     };
     guests.guests().iter().map(hash).collect()
 }

@@ -88,9 +88,7 @@ pub(super) fn target_folder(p: &Package, toolchain: &Toolchain) -> Result<PathBu
         return Ok(p.dir.join("target").join("windvane").join(&toolchain.id));
     }
     let key = Sha256::digest(format!("{}\n{}", p.workspace.display(), toolchain.id));
-    Ok(cache::folder()?
-        .join("build")
-        .join(&hex::encode(&key)[..16]))
+    Ok(cache::folder()?.join("build").join(&hex::encode(key)[..16]))
 }
 
 /// Compiles the package. Returns the path of its core module.

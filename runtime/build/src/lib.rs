@@ -151,7 +151,7 @@ pub fn build(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Built, BuildE
         .join("windvane")
         .join(format!("{}.wasm", package.name));
     cache::write_whole(&path, &component)?;
-    let sha256 = hex::encode(&Sha256::digest(&component));
+    let sha256 = hex::encode(Sha256::digest(&component));
     let bytes_len = component.len();
     progress(&format!(
         "Built {} ({bytes_len} bytes, sha256 {})",

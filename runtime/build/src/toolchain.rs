@@ -140,7 +140,7 @@ impl Toolchain {
         let version = verbose_version.lines().next().unwrap_or("rustc").to_owned();
         Self {
             version,
-            id: hex::encode(&key)[..12].to_owned(),
+            id: hex::encode(key)[..12].to_owned(),
             private,
         }
     }

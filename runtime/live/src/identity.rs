@@ -125,7 +125,7 @@ fn read(data_dir: &Path) -> io::Result<Option<Identity>> {
 }
 
 fn digest(what: &str, text: &str) -> String {
-    hex::encode(&Sha256::digest(format!("windvane {what} {text}")))
+    hex::encode(Sha256::digest(format!("windvane {what} {text}")))
 }
 
 #[cfg(test)]

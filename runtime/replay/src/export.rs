@@ -34,7 +34,7 @@ impl RecordFormatter {
         let checkpoint = Checkpoint::from_bytes(checkpoint)?;
         let engine = Engine::restore(&checkpoint.engine).ok()?;
         let named = |saved: &windvane_session::SavedStrategy| {
-            (saved.name.clone(), hex::encode(&saved.sha256))
+            (saved.name.clone(), hex::encode(saved.sha256))
         };
         Some(Self {
             segment,

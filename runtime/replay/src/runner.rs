@@ -275,7 +275,7 @@ impl Runner<'_> {
     fn role(&mut self, saved: &SavedStrategy, from_journal: Option<String>, altered: bool) {
         let role = Role {
             id: saved.name.clone(),
-            sha256: hex::encode(&saved.sha256),
+            sha256: hex::encode(saved.sha256),
             from_journal,
             altered,
         };

@@ -321,7 +321,7 @@ pub(super) async fn modules(config: &Config, report: &mut Report) -> Option<Vec<
             Ok(Ok(loaded)) => {
                 for guest in loaded {
                     let wants = &guest.strategy.describe().capabilities;
-                    let (sha256, wants) = (hex::encode(&guest.sha256), wants.join(", "));
+                    let (sha256, wants) = (hex::encode(guest.sha256), wants.join(", "));
                     let version = &guest.strategy.describe().version;
                     let found = format!("{id}: {version}, sha256 {sha256}, wants {wants}");
                     report.ok("module", found);

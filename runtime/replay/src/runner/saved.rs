@@ -130,7 +130,7 @@ impl SegmentReplay<'_, '_> {
 /// A saved state as text.
 fn saved_text(id: &str, state: Option<&[u8]>) -> Option<String> {
     let state = state?;
-    let (bytes, hash) = (state.len(), hex::encode(&Sha256::digest(state)));
+    let (bytes, hash) = (state.len(), hex::encode(Sha256::digest(state)));
     Some(format!(
         "{id} saved a state of {bytes} bytes, sha256 {hash}"
     ))
