@@ -45,7 +45,7 @@ impl Tally {
     pub fn see(&mut self, seen: &WitnessEvent) {
         match seen {
             WitnessEvent::Sent(request) if request.route.ends_with(".new_order") => {
-                self.orders += 1
+                self.orders += 1;
             }
             WitnessEvent::Executed { .. } => self.fills += 1,
             WitnessEvent::Refused { .. } => self.refused += 1,

@@ -159,7 +159,7 @@ impl Check for Armed {
                 self.before = open_requests.copied().unwrap_or(self.before);
             }
             WitnessEvent::Sent(request) => {
-                self.sent(wire::request_kind(request), request.id, entry.at_ns)?
+                self.sent(wire::request_kind(request), request.id, entry.at_ns)?;
             }
             WitnessEvent::Arrived { request, .. } => {
                 if let Some((.., arrived_ns)) = self.open_requests.get_mut(request) {

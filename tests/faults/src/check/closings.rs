@@ -62,7 +62,7 @@ impl Closings {
         match &entry.seen {
             WitnessEvent::Configured { on_stop, .. } => self.stop_closes = on_stop == "flatten",
             WitnessEvent::Commanded { strategy, command } => {
-                self.commanded(strategy.as_ref(), command)
+                self.commanded(strategy.as_ref(), command);
             }
             WitnessEvent::Quarantined { strategy }
                 if self.strategies.get(strategy) == Some(&true) =>

@@ -220,7 +220,7 @@ impl Check for Flattened {
                 self.answered.insert(*request, answer.clone());
             }
             WitnessEvent::AnswerReceived { request, answer } => {
-                self.answer_received(*request, answer.as_ref(), now_ns)
+                self.answer_received(*request, answer.as_ref(), now_ns);
             }
             WitnessEvent::Act { act, done: true } => {
                 self.act(act);

@@ -134,7 +134,7 @@ impl Check for Latches {
     fn see(&mut self, entry: &Entry) -> Result<(), String> {
         match &entry.seen {
             WitnessEvent::Commanded { strategy, command } => {
-                self.commanded(strategy.as_ref(), command)
+                self.commanded(strategy.as_ref(), command);
             }
             WitnessEvent::Latched {
                 account,

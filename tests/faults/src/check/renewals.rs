@@ -183,7 +183,7 @@ impl Check for Renewals {
             WitnessEvent::Journal(word) => self.journal(word, entry.at_ns),
             WitnessEvent::Sent(request) => match wire::request_kind(request) {
                 RequestKind::Countdown(instrument, 1..) => {
-                    self.renewed(&instrument, entry.at_ns)?
+                    self.renewed(&instrument, entry.at_ns)?;
                 }
                 RequestKind::OpenOrders if request.surface == "futures" => {
                     self.questions.insert(request.id, self.stream.is_some());
