@@ -1,6 +1,5 @@
 //! The generated pages of the documentation must agree with the types.
 
-
 use std::path::Path;
 
 #[test]
