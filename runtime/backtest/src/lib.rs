@@ -184,13 +184,8 @@ fn refused(config: &Config, strategy: StrategyId, reason: &str) -> BacktestError
 
 fn order_latency(config: &Config) -> Latency {
     let model = match config.sim.latency {
-        config::Latency::Constant { feed_ns, order_ns } => {
-            LatencyModel::Constant { feed_ns, order_ns }
-        }
-        config::Latency::Recorded => LatencyModel::Recorded {
-            feed_ns: 0,
-            order_ns: 0,
-        },
+        config::Latency::Constant { order_ns, .. } => LatencyModel::Constant { order_ns },
+        config::Latency::Recorded => LatencyModel::Recorded,
     };
     Latency::new(model, config.sim.seed)
 }

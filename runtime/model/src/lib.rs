@@ -34,6 +34,7 @@ pub mod order;
 pub mod order_state;
 pub mod orders;
 pub mod protocol;
+pub mod random;
 pub mod record;
 pub mod refusal;
 pub mod risk;

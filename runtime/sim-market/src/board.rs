@@ -8,7 +8,7 @@ use windvane_protocol::Assets;
 
 use super::listing;
 use super::past;
-use super::random::Random;
+use windvane_model::random::SplitMix64;
 use super::recorded::{Playback, Recording};
 use super::seeded::{Action, Flow};
 use super::sink::{GRID_MS, Nobody, Sink};
@@ -63,7 +63,7 @@ pub struct Board {
 impl Board {
     /// A board that starts now, with a generated past.
     pub fn new(source: Source, seed: u64, now: Time) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::new(seed);
         let mut assets = Assets::default();
         let (instruments, feed) = match source {
             Source::Seeded { per_second } => {
@@ -89,7 +89,7 @@ impl Board {
             let mut symbol = Symbol::new(InstrumentId(n as u16), instrument);
             match character {
                 Some(character) => {
-                    past::fill(&mut symbol, Random::new(random.bits()), &character, now);
+                    past::fill(&mut symbol, SplitMix64::new(random.bits()), &character, now);
                 }
                 None => symbol.mark_by_mid(),
             }

@@ -13,7 +13,6 @@ pub mod interval;
 pub mod kline;
 pub mod listing;
 mod past;
-mod random;
 mod recorded;
 mod seeded;
 mod shared_market;
@@ -25,7 +24,6 @@ pub mod trades;
 
 pub use board::Board;
 pub use board::Source;
-pub use random::Random;
 pub use recorded::{Recorded, RecordedEvent, RecordedEvents, Recording};
 pub use sink::{Deed, Filled, Sink, Update};
 pub use symbol::Symbol;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use windvane_model::{Level, Side, Time};
 
 use super::listing::Character;
-use super::random::Random;
+use windvane_model::random::SplitMix64;
 
 /// Number of units of the fair value per tick.
 const FINE: i64 = 16;
@@ -38,7 +38,7 @@ pub struct Action {
 /// Book and order flow of one symbol. Internally, prices are in ticks and quantities in units.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    random: Random,
+    random: SplitMix64,
     character: Character,
     fair: i64,
     sides: [BTreeMap<i64, i64>; 2],
@@ -54,7 +54,7 @@ impl Flow {
     pub fn new(seed: u64, character: Character, now: Time, per_second: u32) -> Self {
         let mid = character.price / character.tick;
         let mut flow = Self {
-            random: Random::new(seed),
+            random: SplitMix64::new(seed),
             character,
             fair: mid * FINE,
             sides: [BTreeMap::new(), BTreeMap::new()],
@@ -80,9 +80,9 @@ impl Flow {
 
     /// Performs one action. The first one shows the whole book.
     pub fn act(&mut self) -> Action {
-        self.next = self.next.plus_ns(1 + self.random.below(2 * self.pause_ns));
+        self.next = self.next.plus_ns(1 + self.random.below_signed(2 * self.pause_ns));
         self.drift();
-        match self.random.below(10) {
+        match self.random.below_signed(10) {
             0 | 1 => self.market_order(),
             2..=6 => self.add(),
             _ => self.cancel(),
@@ -92,9 +92,9 @@ impl Flow {
     }
 
     fn drift(&mut self) {
-        let walk = self.random.below(41) + self.random.below(41) - 40;
-        let jump = if self.random.below(1000) == 0 {
-            (self.random.below(81) - 40) * FINE
+        let walk = self.random.below_signed(41) + self.random.below_signed(41) - 40;
+        let jump = if self.random.below_signed(1000) == 0 {
+            (self.random.below_signed(81) - 40) * FINE
         } else {
             0
         };
@@ -114,7 +114,7 @@ impl Flow {
         let [bid, ask] = self.touch();
         let mid = (bid.0 + ask.0) * FINE / 2;
         let edge = ((self.fair - mid) / 2).clamp(-45, 45);
-        if self.random.below(100) < 50 + edge {
+        if self.random.below_signed(100) < 50 + edge {
             Side::Buy
         } else {
             Side::Sell
@@ -123,7 +123,7 @@ impl Flow {
 
     fn market_order(&mut self) {
         let taker = self.taker();
-        let mut left = (self.random.below(30) + 1) << self.random.heads(7);
+        let mut left = (self.random.below_signed(30) + 1) << self.random.heads(7);
         let maker = taker.opposite();
         // Keep the last level, so that there is always a price.
         while left > 0 && self.sides[maker as usize].len() > 1 {
@@ -143,10 +143,10 @@ impl Flow {
         // Makers also favour the side of the fair value, and most of them narrow a wide spread.
         let side = self.taker();
         let [bid, ask] = self.touch();
-        let depth = self.random.below(4) << self.random.heads(5);
+        let depth = self.random.below_signed(4) << self.random.heads(5);
         let spread = ask.0 - bid.0;
-        let away = if spread > 1 && self.random.below(3) > 0 {
-            -1 - self.random.below(spread - 1)
+        let away = if spread > 1 && self.random.below_signed(3) > 0 {
+            -1 - self.random.below_signed(spread - 1)
         } else {
             depth
         };
@@ -155,13 +155,13 @@ impl Flow {
             Side::Sell => ask.0 + away,
         };
         let there = self.sides[side as usize].get(&price).copied();
-        let size = (self.random.below(120) + 1) << self.random.heads(3);
+        let size = (self.random.below_signed(120) + 1) << self.random.heads(3);
         self.set(side, price, there.unwrap_or(0) + size);
     }
 
     fn cancel(&mut self) {
         let side = self.taker().opposite();
-        let nth = (self.random.below(3) << self.random.heads(4)) as usize;
+        let nth = (self.random.below_signed(3) << self.random.heads(4)) as usize;
         let levels = &self.sides[side as usize];
         if levels.len() < 3 {
             return;
@@ -174,10 +174,10 @@ impl Flow {
         let Some((&price, &there)) = level else {
             return;
         };
-        let gone = if self.random.below(3) == 0 {
+        let gone = if self.random.below_signed(3) == 0 {
             there
         } else {
-            self.random.below(there) + 1
+            self.random.below_signed(there) + 1
         };
         self.set(side, price, there - gone);
     }
@@ -186,8 +186,8 @@ impl Flow {
     fn refill(&mut self) {
         for side in [Side::Buy, Side::Sell] {
             while self.sides[side as usize].len() < LEVELS {
-                let size = (self.random.below(900) + 100) << self.random.heads(3);
-                let gap = self.random.below(3) + 1;
+                let size = (self.random.below_signed(900) + 100) << self.random.heads(3);
+                let gap = self.random.below_signed(3) + 1;
                 let levels = &self.sides[side as usize];
                 let price = match side {
                     Side::Buy => levels.first_key_value().map_or(1, |(p, _)| p - gap),

@@ -1,24 +1,11 @@
 //! Pauses before new connections. They double, and half of each pause is random, from a seed.
 
-/// A small generator of pseudo-random numbers (splitmix64). It spreads clients out in time; do not
-/// use it for secrets.
-#[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+use windvane_model::random::SplitMix64;
 
-impl Random {
-    pub(super) const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// A number from 0 to `most`, both included.
-    pub(super) fn up_to(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        most.checked_add(1).map_or(mixed, |count| mixed % count)
-    }
+/// A number from 0 to `most`, both included. It spreads clients out in time.
+pub(super) fn up_to(random: &mut SplitMix64, most: u64) -> u64 {
+    let drawn = random.bits();
+    most.checked_add(1).map_or(drawn, |count| drawn % count)
 }
 
 /// Pauses that double from the first to the longest one.
@@ -40,11 +27,11 @@ impl Backoff {
 
     /// The pause after one more failure. At least half of the doubled pause is fixed; the rest is
     /// random.
-    pub(super) fn next_ms(&mut self, random: &mut Random) -> u64 {
+    pub(super) fn next_ms(&mut self, random: &mut SplitMix64) -> u64 {
         let factor = 1_u64 << self.failures.min(32);
         self.failures = self.failures.saturating_add(1);
         let whole = self.first_ms.saturating_mul(factor).min(self.longest_ms);
-        whole / 2 + random.up_to(whole - whole / 2)
+        whole / 2 + up_to(random, whole - whole / 2)
     }
 
     /// The connection lasted long enough, so the next pause is the first one again.
@@ -60,7 +47,7 @@ mod tests {
     #[test]
     fn pauses_double_to_the_longest_and_half_of_them_is_random() {
         let mut backoff = Backoff::new(500, 30_000);
-        let mut random = Random::new(1);
+        let mut random = SplitMix64::new(1);
         for whole in [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000] {
             let pause = backoff.next_ms(&mut random);
             assert!(whole / 2 <= pause && pause <= whole, "{pause} of {whole}");
@@ -72,7 +59,7 @@ mod tests {
     #[test]
     fn seeds_decide_the_pauses() {
         let pauses = |seed| {
-            let (mut backoff, mut random) = (Backoff::new(500, 30_000), Random::new(seed));
+            let (mut backoff, mut random) = (Backoff::new(500, 30_000), SplitMix64::new(seed));
             [(); 6].map(|()| backoff.next_ms(&mut random))
         };
         assert_eq!(pauses(1), pauses(1));

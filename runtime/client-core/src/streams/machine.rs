@@ -12,7 +12,8 @@ use std::collections::VecDeque;
 use windvane_protocol::planted;
 
 use super::GapReason;
-use super::backoff::{Backoff, Random};
+use super::backoff::{Backoff, up_to};
+use windvane_model::random::SplitMix64;
 use super::link::{Link, Wish};
 use super::overlap::Overlap;
 
@@ -144,7 +145,7 @@ struct Key {
 #[derive(Clone, Debug)]
 pub struct Machine<F> {
     rules: Rules,
-    random: Random,
+    random: SplitMix64,
     backoff: Backoff,
     attempt: Attempt,
     /// The connection whose frames reach the consumer.
@@ -171,7 +172,7 @@ impl<F: AsRef<str>> Machine<F> {
     /// A stream that opens its first connection at once.
     pub fn new(rules: Rules, now_ms: u64) -> Self {
         Self {
-            random: Random::new(rules.seed),
+            random: SplitMix64::new(rules.seed),
             backoff: Backoff::new(rules.backoff_ms.0, rules.backoff_ms.1),
             attempt: Attempt::Waiting { until_ms: now_ms },
             leader: None,
@@ -395,7 +396,7 @@ impl<F: AsRef<str>> Machine<F> {
 
     fn keep_key(&mut self, now_ms: u64, text: String) {
         let Some(rules) = &self.rules.key else { return };
-        let later = self.random.up_to(rules.renew_every_ms / 4);
+        let later = up_to(&mut self.random, rules.renew_every_ms / 4);
         self.key = Some(Key {
             text,
             renew_ms: now_ms + rules.renew_every_ms + later,

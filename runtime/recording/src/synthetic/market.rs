@@ -10,41 +10,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use windvane_model::random::SplitMix64;
 use windvane_model::Side;
 
 /// The fair value is counted in this fraction of a tick.
 const FINE: i64 = 16;
 /// Number of levels per side.
 const LEVELS: usize = 250;
-
-/// The generator `SplitMix64`: 64 bits of state, full period, the same sequence on every machine.
-#[derive(Clone, Debug)]
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A random number from 0 to `below - 1`.
-    pub(super) fn below(&mut self, below: i64) -> i64 {
-        let product = u128::from(self.next()) * u128::from(below.unsigned_abs());
-        (product >> 64) as i64
-    }
-
-    /// How many coin tosses in a row show heads, at most `most`.
-    fn heads(&mut self, most: u32) -> u32 {
-        self.next().trailing_zeros().min(most)
-    }
-}
 
 /// A trade between other traders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +36,7 @@ pub(super) struct Touch {
 /// Order book and order flow. Prices are in ticks, quantities in steps.
 #[derive(Clone, Debug)]
 pub(super) struct Market {
-    random: Random,
+    random: SplitMix64,
     fair: i64,
     bids: BTreeMap<i64, i64>,
     asks: BTreeMap<i64, i64>,
@@ -75,7 +47,7 @@ pub(super) struct Market {
 }
 
 impl Market {
-    pub(super) fn new(random: Random, mid: i64, update_id: i64) -> Self {
+    pub(super) fn new(random: SplitMix64, mid: i64, update_id: i64) -> Self {
         let mut market = Self {
             random,
             fair: mid * FINE,
@@ -95,7 +67,7 @@ impl Market {
     /// Performs one random action. Returns its trades.
     pub(super) fn step(&mut self) -> Vec<Print> {
         self.drift();
-        let prints = match self.random.below(10) {
+        let prints = match self.random.below_signed(10) {
             0 | 1 => self.market_order(),
             2..=6 => {
                 self.add();
@@ -141,9 +113,9 @@ impl Market {
     }
 
     fn drift(&mut self) {
-        let walk = self.random.below(41) + self.random.below(41) - 40;
-        let jump = if self.random.below(4000) == 0 {
-            (self.random.below(81) - 40) * FINE
+        let walk = self.random.below_signed(41) + self.random.below_signed(41) - 40;
+        let jump = if self.random.below_signed(4000) == 0 {
+            (self.random.below_signed(81) - 40) * FINE
         } else {
             0
         };
@@ -157,7 +129,7 @@ impl Market {
         let Touch { bid, ask } = self.touch();
         let mid = (bid.0 + ask.0) * FINE / 2;
         let edge = ((self.fair - mid) / 2).clamp(-45, 45);
-        if self.random.below(100) < 50 + edge {
+        if self.random.below_signed(100) < 50 + edge {
             Side::Buy
         } else {
             Side::Sell
@@ -166,7 +138,7 @@ impl Market {
 
     fn market_order(&mut self) -> Vec<Print> {
         let taker = self.taker();
-        let mut left = (self.random.below(30) + 1) << self.random.heads(7);
+        let mut left = (self.random.below_signed(30) + 1) << self.random.heads(7);
         let mut prints = Vec::new();
         // The last level is never used up, so that there is always a price.
         while left > 0 && self.side(taker.opposite()).len() > 1 {
@@ -184,21 +156,21 @@ impl Market {
         // New limit orders are also more frequent on the side of the fair value.
         let side = self.taker();
         let Touch { bid, ask } = self.touch();
-        let depth = self.random.below(4) << self.random.heads(5);
-        let improves = ask.0 - bid.0 > 1 && self.random.below(3) == 0;
+        let depth = self.random.below_signed(4) << self.random.heads(5);
+        let improves = ask.0 - bid.0 > 1 && self.random.below_signed(3) == 0;
         let inside = i64::from(improves);
         let price = match side {
             Side::Buy => bid.0 + inside - if improves { 0 } else { depth },
             Side::Sell => ask.0 - inside + if improves { 0 } else { depth },
         };
         let there = self.side(side).get(&price).copied().unwrap_or(0);
-        let size = (self.random.below(200) + 1) << self.random.heads(3);
+        let size = (self.random.below_signed(200) + 1) << self.random.heads(3);
         self.set(side, price, there + size);
     }
 
     fn cancel(&mut self) {
         let side = self.taker().opposite();
-        let nth = (self.random.below(3) << self.random.heads(4)) as usize;
+        let nth = (self.random.below_signed(3) << self.random.heads(4)) as usize;
         let levels = self.side(side);
         if levels.len() < 3 {
             return;
@@ -210,10 +182,10 @@ impl Market {
         let Some((&price, &there)) = level else {
             return;
         };
-        let gone = if self.random.below(3) == 0 {
+        let gone = if self.random.below_signed(3) == 0 {
             there
         } else {
-            self.random.below(there) + 1
+            self.random.below_signed(there) + 1
         };
         self.set(side, price, there - gone);
     }
@@ -222,8 +194,8 @@ impl Market {
     fn refill(&mut self) {
         for side in [Side::Buy, Side::Sell] {
             while self.side(side).len() < LEVELS {
-                let size = (self.random.below(900) + 100) << self.random.heads(3);
-                let gap = self.random.below(3) + 1;
+                let size = (self.random.below_signed(900) + 100) << self.random.heads(3);
+                let gap = self.random.below_signed(3) + 1;
                 let price = match side {
                     Side::Buy => self.bids.first_key_value().map_or(1, |(p, _)| p - gap),
                     Side::Sell => self.asks.last_key_value().map_or(1, |(p, _)| p + gap),
@@ -269,7 +241,7 @@ mod tests {
 
     #[test]
     fn no_crossed_book_and_no_trade_inside_the_spread() {
-        let mut market = Market::new(Random::new(7), 600_000, 1);
+        let mut market = Market::new(SplitMix64::new(7), 600_000, 1);
         let mut prints = 0;
         for _ in 0..50_000 {
             let before = market.touch();

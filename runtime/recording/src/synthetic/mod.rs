@@ -10,9 +10,10 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use windvane_model::random::SplitMix64;
 use windvane_model::{Side, Surface, Time};
 
-use market::{Market, Print, Random, Touch};
+use market::{Market, Print, Touch};
 
 /// A session to generate. Module `market` describes its market: a hidden fair value, informed and
 /// uninformed orders, and a book of 250 levels per side.
@@ -72,7 +73,7 @@ impl SyntheticSession {
     /// Writes the session as text. Returns the number of lines.
     pub fn write_text(&self, out: &mut impl Write) -> io::Result<u64> {
         let mut writer = Writer::new(self, out);
-        let market = Market::new(Random::new(self.seed), self.mid_ticks, 5_000_000_000);
+        let market = Market::new(SplitMix64::new(self.seed), self.mid_ticks, 5_000_000_000);
         writer.run(market)?;
         Ok(writer.lines)
     }
@@ -108,7 +109,7 @@ struct Writer<'a, W> {
     session: &'a SyntheticSession,
     out: &'a mut W,
     /// Randomness of the latency, separate from that of the market.
-    random: Random,
+    random: SplitMix64,
     stream: String,
     frame: String,
     lines: u64,
@@ -126,7 +127,7 @@ impl<'a, W: Write> Writer<'a, W> {
         Self {
             session,
             out,
-            random: Random::new(!session.seed),
+            random: SplitMix64::new(!session.seed),
             stream: session.symbol.to_ascii_lowercase(),
             frame: String::new(),
             lines: 0,
@@ -149,7 +150,7 @@ impl<'a, W: Write> Writer<'a, W> {
         self.first_update = market.update_id + 1;
         self.previous_update = market.update_id;
         loop {
-            now += 1 + self.random.below(2 * ACTION_US);
+            now += 1 + self.random.below_signed(2 * ACTION_US);
             while next_depth.min(next_mark) <= now.min(end) {
                 if next_mark <= next_depth {
                     self.mark(next_mark, market.touch())?;
@@ -183,12 +184,12 @@ impl<'a, W: Write> Writer<'a, W> {
     /// Writes the frame. It is received a few milliseconds after `now`, sometimes later, but never
     /// before an earlier frame.
     fn line(&mut self, now: i64) -> io::Result<()> {
-        let late = if self.random.below(500) == 0 {
+        let late = if self.random.below_signed(500) == 0 {
             25_000_000
         } else {
             2_000_000
         };
-        let latency = 1_500_000 + self.random.below(late);
+        let latency = 1_500_000 + self.random.below_signed(late);
         let recv = (self.session.start.0 + now * 1000 + latency).max(self.last_recv + 100);
         self.last_recv = recv;
         writeln!(self.out, "{recv} {}", self.frame)?;

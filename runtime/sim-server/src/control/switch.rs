@@ -2,6 +2,7 @@
 //! switches and draws random numbers.
 
 use serde_json::{Map, Value};
+use windvane_model::random::SplitMix64;
 use windvane_model::Time;
 use windvane_protocol::route::Surface;
 
@@ -103,7 +104,7 @@ pub(crate) struct Switch {
     /// When it ends; [`Time::NEVER`] by default.
     pub(crate) until: Time,
     pub(crate) hits: u64,
-    random: Random,
+    random: SplitMix64,
 }
 
 impl Switch {
@@ -161,7 +162,7 @@ impl Switch {
                 now.plus_ms(i64::try_from(ms).unwrap_or(i64::MAX))
             }),
             hits: 0,
-            random: Random::new(seed.wrapping_add(id)),
+            random: SplitMix64::new(seed.wrapping_add(id)),
         })
     }
 
@@ -327,28 +328,6 @@ fn ban_status(fields: &mut Fields) -> Result<u16, FieldError> {
             value: status.to_string(),
             rule: "429 or 418".into(),
         })
-}
-
-/// Steele, Lea and Flood's `SplitMix64` (Fast splittable pseudorandom number generators, 2014).
-#[derive(Clone, Debug)]
-struct Random(u64);
-
-impl Random {
-    const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    const fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `bound`; 0 for a bound of 0.
-    const fn below(&mut self, bound: u64) -> u64 {
-        ((self.next() as u128 * bound as u128) >> 64) as u64
-    }
 }
 
 #[cfg(test)]

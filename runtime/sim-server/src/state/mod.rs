@@ -38,7 +38,7 @@ use crate::stream::{End, Hub};
 use crate::user_events;
 use crate::wallet::Wallets;
 use windvane_sim_market::Board;
-use windvane_sim_market::Random;
+use windvane_model::random::SplitMix64;
 
 /// Large order ids start after this number, which is above 2^53.
 const LARGE_ID: i64 = 1 << 60;
@@ -59,7 +59,7 @@ pub(crate) struct State {
     /// The venue's behaviour where the documents leave something open.
     pub(crate) choices: Choices,
     /// Random numbers for the choices that need them.
-    pub(crate) chance: Random,
+    pub(crate) chance: SplitMix64,
     pub(crate) limits: Limits,
     pub(crate) board: Board,
     pub(crate) hub: Hub,
@@ -96,7 +96,7 @@ impl State {
             assets,
             accounts,
             choices: std::mem::take(&mut settings.choices),
-            chance: Random::new(settings.seed),
+            chance: SplitMix64::new(settings.seed),
             limits: Limits::new(&settings),
             board,
             hub: Hub::default(),

@@ -49,7 +49,7 @@ pub(super) fn trade(now: Time, symbol: &Symbol, trade: &Trade) -> String {
 /// The hash and the addresses are derived from the trade's id. Every fourth party is hidden.
 pub(super) fn trade_pro(now: Time, symbol: &Symbol, trade: &Trade) -> String {
     let mut random =
-        windvane_sim_market::Random::new(trade.id as u64 ^ (u64::from(symbol.id.0) << 48));
+        windvane_model::random::SplitMix64::new(trade.id as u64 ^ (u64::from(symbol.id.0) << 48));
     let mut hex = |values: usize| {
         let mut text = "0x".to_owned();
         for _ in 0..values {

@@ -145,7 +145,7 @@ fn delay_ms(state: &mut State) -> u64 {
     };
     let shuffled = match state.choices.of::<Arrival>() {
         Arrival::InOrder => 0,
-        Arrival::Shuffled => state.chance.below(SHUFFLE_MS),
+        Arrival::Shuffled => state.chance.below_signed(SHUFFLE_MS),
     };
     (behind + apart + shuffled).unsigned_abs()
 }
