@@ -3,9 +3,10 @@
 //! [`Effect`](windvane_model::Effect).
 //!
 //! What may never enter this crate: IO, a clock, async, threads, randomness, floating point,
-//! shared ownership (`Rc`, `Arc`, `Mutex`) and any other crate of this workspace but the model.
-//! Live trading, paper trading, backtests and replays differ in their drivers only, so that all of
-//! them trust the same code. Errors are bad input; a panic is a bug of ours.
+//! shared ownership (`Rc`, `Arc`, `Mutex`) and any other crate of this workspace but the model,
+//! evidence and supervision. Live trading, paper trading, backtests and replays differ in their
+//! drivers only, so that all of them trust the same code. Errors are bad input; a panic is a bug of
+//! ours.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]

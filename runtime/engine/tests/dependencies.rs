@@ -1,5 +1,5 @@
 //! The engine depends on these crates and on nothing else: it is what every mode must trust, and
-//! an edge to IO, a clock or another crate of the workspace but the model would end that.
+//! an edge to IO, a clock or another crate of the workspace but these three would end that.
 
 use std::path::Path;
 
