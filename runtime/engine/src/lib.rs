@@ -7,7 +7,8 @@
 //!
 //! This crate must never contain IO, a clock, async, threads, randomness, floating point, shared
 //! ownership (`Rc`, `Arc`, `Mutex`) or a dependency on another crate of
-//! this workspace except `model` and `evidence`. Live
+//! this workspace except `model`, `evidence`
+//! and `supervision`. Live
 //! trading, paper trading, backtests and replays differ only in their drivers, so all of them run
 //! the same trading code. Errors mean bad input; a panic is a bug in this crate.
 

@@ -1,5 +1,6 @@
 //! The engine may depend only on these crates. All modes rely on the engine, and a dependency on
-//! IO, a clock or another crate of the workspace but the model would make it unreliable.
+//! IO, a clock or another crate of the workspace but the model, `evidence` and `supervision` would
+//! make it unreliable.
 
 use std::path::Path;
 

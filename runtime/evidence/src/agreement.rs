@@ -62,7 +62,7 @@ fn are_equal_gaps(before: &[Adjustment], now: &[Adjustment]) -> bool {
     before.iter().map(gap).eq(now.iter().map(gap))
 }
 
-/// Like [`are_equal_gaps`], for positions only.
+/// Whether the venue is ahead of the books by the same quantities of positions in both lists.
 pub fn have_equal_positions(before: &[Adjustment], now: &[Adjustment]) -> bool {
     let is_position = |one: &&Adjustment| matches!(one, Adjustment::Position { .. });
     let positions = |all: &[Adjustment]| -> Vec<Adjustment> {
@@ -73,7 +73,7 @@ pub fn have_equal_positions(before: &[Adjustment], now: &[Adjustment]) -> bool {
 
 /// Whether two snapshots differ from the books alike: positions by the same quantities, balances in
 /// the same direction. An outside party may move a balance between any two snapshots.
-pub fn have_equal_direction(before: &[Adjustment], now: &[Adjustment]) -> bool {
+pub(crate) fn have_equal_direction(before: &[Adjustment], now: &[Adjustment]) -> bool {
     let balances = |all: &[Adjustment]| -> Vec<(Surface, AssetId, i128)> {
         let direction = |one: &Adjustment| match *one {
             Adjustment::Balance {

@@ -122,7 +122,7 @@ impl DueGains {
 impl Evidence<'_> {
     /// Whether a balance changed by about the amount that closing these positions must have
     /// realized.
-    pub fn fits_closes(
+    pub(crate) fn fits_closes(
         &self,
         surface: Surface,
         read: &AccountTruth,

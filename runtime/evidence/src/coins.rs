@@ -119,7 +119,7 @@ impl Evidence<'_> {
     }
 
     /// The smallest amount of the base asset that an order can trade.
-    pub fn step_of(&self, id: InstrumentId) -> Amount {
+    pub(crate) fn step_of(&self, id: InstrumentId) -> Amount {
         let rules = &self.instruments[usize::from(id.0)];
         let step = rules.filters.lot_size.map_or(1, |lot| lot.step_size.max(1));
         let grains = Grains::of(rules);

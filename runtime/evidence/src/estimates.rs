@@ -20,7 +20,7 @@ use crate::past::READ_LAG_MS;
 
 /// An estimate explains a difference for this long: by then account trades list the fill and were
 /// read.
-pub const ESTIMATED_MS: i64 = READ_LAG_MS + 2 * AGAIN_MS;
+pub(crate) const ESTIMATED_MS: i64 = READ_LAG_MS + 2 * AGAIN_MS;
 
 /// How much estimates may let a balance differ.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ pub struct EstimatedFee {
 impl LateFee {
     /// The estimate that is booked for this fill, unless an accepted snapshot contains its
     /// commission.
-    pub fn with_estimate(&self, quote: AssetId, estimate: Amount) -> Option<EstimatedFee> {
+    pub(crate) fn with_estimate(&self, quote: AssetId, estimate: Amount) -> Option<EstimatedFee> {
         (!self.in_reading).then_some(EstimatedFee {
             instrument: self.instrument,
             side: self.side,
@@ -82,7 +82,7 @@ impl Evidence<'_> {
     }
 
     /// Whether estimates may explain a difference.
-    pub fn has_young_estimate(&self) -> bool {
+    pub(crate) fn has_young_estimate(&self) -> bool {
         let is_young = |fee: EstimatedFee| self.now <= fee.booked.plus_ms(ESTIMATED_MS);
         self.estimated_commissions().any(is_young)
     }
@@ -125,14 +125,24 @@ impl Evidence<'_> {
     }
 
     /// Whether a balance may differ by this amount because commissions are booked as estimates.
-    pub fn may_be_estimates(&self, waiting: &[LateFee], asset: AssetId, moved: Amount) -> bool {
+    pub(crate) fn may_be_estimates(
+        &self,
+        waiting: &[LateFee],
+        asset: AssetId,
+        moved: Amount,
+    ) -> bool {
         let slack = self.slack_of_estimates(waiting, asset);
         slack.is_some_and(|slack| self.is_within(slack, asset, moved))
     }
 
     /// Whether the balance of an account event differs by at most the estimated commissions, from
     /// the present books or from a recent state.
-    pub fn estimates_explain(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
+    pub(crate) fn estimates_explain(
+        &self,
+        surface: Surface,
+        asset: AssetId,
+        total: Amount,
+    ) -> bool {
         let waiting = self.waiting_outside_reading();
         let slack = self.slack_of_estimates(&waiting, asset);
         let Some(slack) = slack.filter(|_| surface == SURFACE) else {
@@ -147,7 +157,11 @@ impl Evidence<'_> {
 
     /// Whether an account event from before the newest own fill differs from a recent state of the
     /// account by at most the estimated commissions, which account trades will replace.
-    pub fn agreed_beside_estimates(&self, surface: Surface, statement: &AccountTruth) -> bool {
+    pub(crate) fn agreed_beside_estimates(
+        &self,
+        surface: Surface,
+        statement: &AccountTruth,
+    ) -> bool {
         if surface != SURFACE || !self.tells_trades() || !self.has_young_estimate() {
             return false;
         }
@@ -190,7 +204,7 @@ impl Evidence<'_> {
     }
 
     /// The sum of the estimates, if commissions were paid in an asset without a price.
-    pub fn young_sum(&self, paid: Amount) -> Amount {
+    pub(crate) fn young_sum(&self, paid: Amount) -> Amount {
         if paid > Amount::ZERO {
             self.young_estimates().iter().map(|fee| fee.estimate).sum()
         } else {

@@ -138,7 +138,7 @@ impl Evidence<'_> {
         self.may_miss_fill_of(surface, None)
     }
 
-    /// Like [`Engine::misses_fill`], without orders that may never have reached the venue. If the
+    /// Like [`Self::misses_fill`], without orders that may never have reached the venue. If the
     /// venue did not have such an order when it was queried after a snapshot, the snapshot contains
     /// no fill of it.
     pub fn may_miss_fill_of(&self, surface: Surface, reading_before: Option<Time>) -> bool {
@@ -152,7 +152,7 @@ impl Evidence<'_> {
     }
 
     /// Whether the venue executed more of an order than is booked, or may have.
-    pub fn is_unsettled(&self, order: &Order) -> bool {
+    pub(crate) fn is_unsettled(&self, order: &Order) -> bool {
         let asking = Timer::AskForOrder { order: order.seq };
         order.reported_qty > order.executed_qty || self.timers.is_set(asking)
     }
@@ -175,7 +175,13 @@ impl Evidence<'_> {
 
     /// Whether two balances are equal apart from rounding. Futures round profits; spot rounds
     /// nothing.
-    pub fn is_same(&self, surface: Surface, asset: AssetId, told: Amount, known: Amount) -> bool {
+    pub(crate) fn is_same(
+        &self,
+        surface: Surface,
+        asset: AssetId,
+        told: Amount,
+        known: Amount,
+    ) -> bool {
         let rounds = surface == Surface::Futures;
         told == known || (rounds && self.is_rounding(surface, asset, told - known))
     }

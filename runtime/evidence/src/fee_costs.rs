@@ -106,7 +106,7 @@ impl Evidence<'_> {
         })
     }
 
-    /// Like [`Engine::value_in_equity`], at the price of a configured instrument.
+    /// Like [`Self::value_in_equity`], at the price of a configured instrument.
     pub fn value_by_instrument(&self, asset: AssetId, amount: Amount) -> Option<Amount> {
         let equity = self.equity_asset()?;
         let mut instruments = self.instruments.iter().enumerate();

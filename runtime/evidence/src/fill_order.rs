@@ -1,5 +1,10 @@
-//! Fills that were booked in another order than the venue made them: which difference of a balance
-//! and an entry cost that explains.
+//! Fills that were booked in another order than the venue made them. A fill stated in a response
+//! may be booked before the event of an older fill arrives. Quantity and money are the same, but
+//! the split differs: a higher entry cost of the position means that the realized profit, and so
+//! the balance, is higher by the same amount.
+//!
+//! An account event that is not older than the booked fills reports both. If both differ from the
+//! books by the same amount, the engine takes them.
 
 use windvane_model::decimal::Amount;
 use windvane_model::ids::InstrumentId;

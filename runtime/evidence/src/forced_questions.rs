@@ -38,7 +38,7 @@ pub struct Question {
 impl Question {
     /// The same request in a new process, which gets no response to the request of the old process.
     #[must_use]
-    pub const fn without_answer(&self) -> Self {
+    pub(crate) const fn without_answer(&self) -> Self {
         Self {
             waits: false,
             ..*self

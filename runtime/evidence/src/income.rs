@@ -6,9 +6,9 @@
 //! requests the history since the account last agreed, before it takes the balance.
 //! - Transfers in the history move the base; the rest of the change counts as profit or loss.
 //! - A history that does not explain the change may be late: the engine requests it again for
-//!   [`LATE_MS`].
+//!   `LATE_MS`.
 //! - If the venue has no history, the engine waits for the event of the change, for
-//!   [`EVENT_LATE_MS`].
+//!   `EVENT_LATE_MS`.
 //! - If nothing explains the change, a decrease counts as a loss, and a notice reports it. An
 //!   increase moves the base. Neither hides a loss.
 
@@ -328,7 +328,7 @@ fn transfers_of(entries: &[Income], moved: Amount, tolerance: Amount) -> Option<
 impl Evidence<'_> {
     /// The kind of payment that a futures account event reports; `None` if the event is about a
     /// fill.
-    pub fn income_kind(&self, update: &AccountUpdate) -> Option<IncomeKind> {
+    pub(crate) fn income_kind(&self, update: &AccountUpdate) -> Option<IncomeKind> {
         let kind = match update.reason {
             AccountReason::Other => IncomeKind::Transfer,
             AccountReason::FundingFee => IncomeKind::Funding,

@@ -5,7 +5,7 @@
 //!
 //! - The engine remembers a fill without a commission.
 //! - If a balance then differs by at most the possible commissions, the engine reads the account
-//!   trades of the fills, at most every [`AGAIN_MS`]. It books each commission once. Until then the
+//!   trades of the fills, at most every `AGAIN_MS`. It books each commission once. Until then the
 //!   account's loss limits use the balance of the event, and the run stays ready.
 //! - If the trade of a fill is not listed after the longest lag, or the account agrees with the
 //!   books after the fill, the fill had no commission.
@@ -259,14 +259,14 @@ impl Evidence<'_> {
 
     /// Whether commissions of fills without a booked one, which account trades will state, may
     /// lower a balance by this amount.
-    pub fn may_lack_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
+    pub(crate) fn may_lack_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_lower = surface == SURFACE && moved < Amount::ZERO;
         let waiting = || self.waiting_outside_reading();
         is_lower && self.tells_trades() && self.may_be_fees_of(&waiting(), asset, moved)
     }
 
-    /// Like [`Engine::may_lack_fees`], or account trades will replace an estimate.
-    pub fn may_await_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
+    /// Like [`Self::may_lack_fees`], or account trades will replace an estimate.
+    pub(crate) fn may_await_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_possible = surface == SURFACE && self.tells_trades();
         self.may_lack_fees(surface, asset, moved)
             || (is_possible && self.may_be_estimates(&self.waiting_outside_reading(), asset, moved))

@@ -277,7 +277,7 @@ fn is_empty(account: &AccountTruth) -> bool {
 }
 
 /// The position that a report is about.
-pub fn key_of(told: &PositionUpdate) -> Key {
+pub(crate) fn key_of(told: &PositionUpdate) -> Key {
     (told.instrument, told.position_side)
 }
 
@@ -288,7 +288,7 @@ pub const fn closing_side(qty: i64) -> Side {
 
 /// Takes at most `qty`, which an order of this side closed, out of the quantity by which a position
 /// moved. Returns the taken quantity.
-pub fn take_closed(moved: &mut i64, closing: Side, qty: i64) -> i64 {
+pub(crate) fn take_closed(moved: &mut i64, closing: Side, qty: i64) -> i64 {
     let taken = (closing.sign() * *moved).max(0).min(qty.max(0));
     *moved -= closing.sign() * taken;
     taken
@@ -328,7 +328,7 @@ impl Evidence<'_> {
     }
 
     /// The account event that no fill explains yet, if any.
-    pub fn pending_statement(&self, surface: Surface) -> Option<&AccountTruth> {
+    pub(crate) fn pending_statement(&self, surface: Surface) -> Option<&AccountTruth> {
         let line = self.line(surface)?;
         line.told.as_ref().map(|(statement, _)| statement)
     }
@@ -458,7 +458,7 @@ impl Evidence<'_> {
     }
 
     /// The quantity of a position that a snapshot shows as closed, signed like the position.
-    pub fn closed_by(&self, told: &PositionUpdate) -> Option<i64> {
+    pub(crate) fn closed_by(&self, told: &PositionUpdate) -> Option<i64> {
         let (id, side) = (told.instrument, told.position_side);
         if usize::from(id.0) >= self.instruments.len() || planted!(UnlistedPositionKept) {
             return None;
@@ -469,7 +469,7 @@ impl Evidence<'_> {
         (smaller && (to == 0 || to.signum() == from.signum())).then_some(from - to)
     }
 
-    /// Like [`Engine::closed_by`], for an accepted snapshot. An outside party that reversed a
+    /// Like [`Self::closed_by`], for an accepted snapshot. An outside party that reversed a
     /// position closed all of it first.
     pub fn closed_in_taken(&self, told: &PositionUpdate) -> Option<i64> {
         let (id, side) = (told.instrument, told.position_side);

@@ -15,7 +15,7 @@ use windvane_model::truth::AccountTruth;
 use crate::Evidence;
 
 /// A source that seems further behind than this is not late: its values are right.
-pub const LAG_MS: i64 = 30_000;
+pub(crate) const LAG_MS: i64 = 30_000;
 /// Lists and queries may be behind the stream by this much. The documents name no bound; the engine
 /// allows for twelve seconds.
 pub const READ_LAG_MS: i64 = 12_000;
@@ -24,7 +24,7 @@ pub const READ_LAG_MS: i64 = 12_000;
 const PATIENCE_MS: i64 = 300_000;
 /// Snapshots that lack positions for this long, without other evidence of a close, are believed. A
 /// venue that returns an incomplete list for a moment has recovered by then.
-pub const SHORT_MS: i64 = 60_000;
+pub(crate) const SHORT_MS: i64 = 60_000;
 /// At most this many moments are kept; those of a busier account are closer together.
 const MOMENTS: usize = 512;
 
@@ -77,12 +77,12 @@ impl Past {
 
     /// Whether a fill was booked that the venue made after this moment. `false` if the moment is
     /// not known.
-    pub fn has_fill_after(&self, at: Time) -> bool {
+    pub(crate) fn has_fill_after(&self, at: Time) -> bool {
         at != Time::default() && self.filled.is_some_and(|(made, _)| made > at)
     }
 
     /// Whether a snapshot requested at this time may be older than the last own fill.
-    pub fn may_precede(&self, asked: Time) -> bool {
+    pub(crate) fn may_precede(&self, asked: Time) -> bool {
         let filled = self.filled.map(|(_, booked)| booked);
         filled.is_some_and(|booked| asked <= booked.plus_ms(READ_LAG_MS))
     }
@@ -100,7 +100,7 @@ impl Past {
 
     /// The quantity of a position at time `at` by our clock; `held` is the present quantity. `None`
     /// if the time is too long ago.
-    pub fn qty_at(
+    pub(crate) fn qty_at(
         &self,
         now: Time,
         at: Time,
@@ -130,7 +130,12 @@ impl Past {
     }
 
     /// Whether a balance had one of these values within the last moments.
-    pub fn had_one(&self, now: Time, asset: AssetId, is_one: impl Fn(Amount) -> bool) -> bool {
+    pub(crate) fn had_one(
+        &self,
+        now: Time,
+        asset: AssetId,
+        is_one: impl Fn(Amount) -> bool,
+    ) -> bool {
         let recent = |moment: &&Moment| now <= moment.until.plus_ms(LAG_MS);
         let mut moments = self.moments.iter().filter(recent);
         moments.any(|moment| {
@@ -140,7 +145,7 @@ impl Past {
     }
 
     /// Whether the account matched the statement at a moment since then; `same` compares balances.
-    pub fn was_since(
+    pub(crate) fn was_since(
         &self,
         since: Time,
         statement: &AccountTruth,
@@ -151,7 +156,7 @@ impl Past {
     }
 
     /// Whether the account matched the statement within the last moments; `same` compares balances.
-    pub fn was(
+    pub(crate) fn was(
         &self,
         now: Time,
         statement: &AccountTruth,
@@ -182,7 +187,7 @@ pub struct Newest {
 
 impl Newest {
     /// Whether an event of this time or later reported a balance.
-    pub fn has_newer(&self, asset: AssetId, at: Time) -> bool {
+    pub(crate) fn has_newer(&self, asset: AssetId, at: Time) -> bool {
         self.balances
             .get(&asset)
             .is_some_and(|newest| *newest >= at)
@@ -338,7 +343,7 @@ impl Evidence<'_> {
 
     /// Whether the positions of a snapshot are those of a moment that the snapshot may show. Its
     /// balances may differ for another reason.
-    pub fn lists_past_positions(&self, surface: Surface, account: &AccountTruth) -> bool {
+    pub(crate) fn lists_past_positions(&self, surface: Surface, account: &AccountTruth) -> bool {
         let line = self.line(surface);
         let Some(line) = line.filter(|_| !self.positions_agree(&account.positions)) else {
             return false;

@@ -80,14 +80,14 @@ impl Question {
     }
 
     /// It is sent.
-    pub fn note_sent(&mut self, now: Time) {
+    pub(crate) fn note_sent(&mut self, now: Time) {
         let first = self.sent.map_or(now, |(first, _)| first);
         self.sent = Some((first, now));
         self.waits = true;
     }
 
     /// It was answered.
-    pub const fn note_answer(&mut self) {
+    pub(crate) const fn note_answer(&mut self) {
         self.waits = false;
     }
 }

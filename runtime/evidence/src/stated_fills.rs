@@ -1,7 +1,7 @@
 //! Fills that an order's totals contain before any event reports them.
 //!
 //! The response to a new order, or to a query, may be ahead of the user stream by seconds.
-//! - Usually the event follows at once and is exact, so the engine waits for it for [`EVENT_MS`].
+//! - Usually the event follows at once and is exact, so the engine waits for it for 250 ms.
 //!   Until then the account's loss limits count the fill at its stated price.
 //! - After that, the engine books the fill from the totals, with an estimated commission.
 //! - When the event or the account trade of the same fill arrives later, it is not booked again:
@@ -44,7 +44,7 @@ pub struct StatedFills {
 
 impl StatedFills {
     /// The fills whose event came without a commission.
-    pub fn unstated(&self) -> impl Iterator<Item = &LateFee> {
+    pub(crate) fn unstated(&self) -> impl Iterator<Item = &LateFee> {
         self.unstated.values().map(|(late, _)| late)
     }
 

@@ -3,7 +3,7 @@
 //! The venue may report a close only by its account event. While strategies keep trading, no two
 //! account snapshots agree, so that snapshots do not show the close for a long time. But each
 //! account event of a fill reports the position. If the books do not have a reported position and
-//! did not have it before, and no fill explains it for [`EXPLAINED_MS`], the run is degraded.
+//! did not have it before, and no fill explains it for `EXPLAINED_MS`, the run is degraded.
 //! Strategies then open nothing until a fill or a snapshot explains the position. Snapshots agree
 //! in that state, and show what happened.
 //!

@@ -128,7 +128,7 @@ impl Evidence<'_> {
     ///
     /// Either the books or the statement is correct. A position that the statement does not list is
     /// closed or unchanged. A limit is breached if it is breached in all these cases. After
-    /// [`TRUSTED_MS`] the statement counts as correct, because snapshots that agree with the books
+    /// `TRUSTED_MS` the statement counts as correct, because snapshots that agree with the books
     /// may be older.
     pub fn best_equity(&self, books: Amount) -> Option<Amount> {
         let mut best = None;

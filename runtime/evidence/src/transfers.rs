@@ -35,7 +35,7 @@ impl Evidence<'_> {
     }
 
     /// The cost of a surface's positions and of the last fill.
-    pub fn cost_of_positions(&self, surface: Surface) -> Amount {
+    pub(crate) fn cost_of_positions(&self, surface: Surface) -> Amount {
         let line = self.line(surface);
         let last = line.map_or(Amount::ZERO, |line| line.fill_value.abs());
         if surface == Surface::Spot {

@@ -1,7 +1,10 @@
 //! The trading status of each account and instrument: whether orders that open a position can be
 //! placed, and if not, why, since when, and what ends the block.
 //!
-//! While a block holds, the engine refuses opening orders itself instead of sending them. Closing
+//! The evidence comes from refused orders, from responses on other routes that need the trading
+//! right, from account snapshots, from the symbol's status, and from stops such as a ban. One
+//! refusal suffices if its code names the account or the instrument. A refusal because of the key
+//! is ambiguous: a second response on a route that needs the trading right must confirm it. Closing
 //! orders, cancels and heartbeats always pass.
 
 use std::collections::BTreeMap;

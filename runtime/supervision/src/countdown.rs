@@ -414,7 +414,7 @@ impl Countdown {
 }
 
 /// Safety margin in milliseconds: the engine's cover ends this long before the venue's countdown.
-pub const fn margin_ms(countdown_ms: i64) -> i64 {
+pub(crate) const fn margin_ms(countdown_ms: i64) -> i64 {
     let tenth = countdown_ms / 10;
     if tenth < 2_000 { tenth } else { 2_000 }
 }

@@ -1,7 +1,7 @@
 //! What watches a run and keeps it from trading: blocks of the account and of instruments, series
-//! of refused orders, market data that stopped, countdowns of the dead man's switch, and the
-//! venue's rules as they are read again. Each type is a state machine that takes what happened and
-//! returns what follows. The engine alone uses them, and does what follows.
+//! of refused orders, market data that stopped, countdowns and heartbeats of the dead man's switch,
+//! waits that the venue demands, and its rules as they are read again. Each type takes what
+//! happened and returns what follows. The engine alone uses them, and does what follows.
 //!
 //! What may never enter this crate: the books, requests, events for strategies, IO, a clock,
 //! floating point, and any other crate of this workspace but the model.

@@ -1,6 +1,5 @@
-//! The age of mark prices. A mark price that no longer updates does not show what a position is
-//! worth now. An account snapshot states unrealized profit, from which the engine derives the mark
-//! price. If both sources are silent while a position is held, the run is degraded.
+//! The age of mark prices: the degraded reason of a mark price that no longer updates
+//! (`windvane_evidence::marks`).
 
 use windvane_model::doubt::Doubt;
 use windvane_model::ids::InstrumentId;

@@ -1,5 +1,4 @@
-//! Open orders of outside parties on the account: shown to people, never changed. No rule reads
-//! them.
+//! Open orders of outside parties on the account, which are shown to people and never changed.
 
 use windvane_model::order::Surface;
 use windvane_model::protocol::OrderUpdate;

@@ -1,8 +1,5 @@
-//! Commissions in another asset than the equity asset. They lower a balance that is not part of
-//! equity, so the engine subtracts their value from equity. It uses the price of a configured
-//! instrument of both assets, or else the price that it requests from the venue every minute. Until
-//! the venue answers, and if it lists no such symbol, an estimate by the value of the fill counts.
-//! The log names an asset without a price once; the status names it as long as it has no price.
+//! Commissions in another asset than the equity asset: the engine requests the prices of such assets
+//! and counts the costs (`windvane_evidence::fee_costs`).
 
 use windvane_model::decimal::Amount;
 use windvane_model::effect::{Effect, Notice};

@@ -1,10 +1,5 @@
-//! Fills that were booked in another order than the venue made them. A fill stated in a response
-//! may be booked before the event of an older fill arrives. Quantity and money are the same, but
-//! the split differs: a higher entry cost of the position means that the realized profit, and so
-//! the balance, is higher by the same amount.
-//!
-//! An account event that is not older than the booked fills reports both. If both differ from the
-//! books by the same amount, the engine takes them.
+//! Fills that were booked in another order than the venue made them: the engine takes the account event
+//! that differs by nothing else (`windvane_evidence::fill_order`).
 
 use windvane_model::effect::Cause;
 use windvane_model::order::Surface;

@@ -1,10 +1,6 @@
-//! Liquidation and auto-deleveraging: the venue closes a position of the account with an order of
-//! its own. The engine takes the closed quantity from the strategies on that side, in proportion to
-//! their positions and at the price of the close. Then the configured reaction follows.
-//!
-//! Usually an order event reports the close. If events were lost, account snapshots and account
-//! trades show the close, and `outside` takes it from the strategies. The engine then requests the
-//! venue's forced orders (`forced_questions`).
+//! Liquidation and auto-deleveraging: strategies give up what the venue closed, people are notified,
+//! and the configured reaction follows. What is known of the venue's orders is in
+//! `windvane_evidence::forced`.
 
 use windvane_evidence::close_gains::Gained;
 use windvane_evidence::forced::{Due, ForcedOrder};

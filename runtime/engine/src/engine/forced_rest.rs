@@ -1,16 +1,5 @@
-//! Forced closes and own fills that are reported in another order than the venue made them.
-//!
-//! The engine shares a forced close among the strategies by their positions when it is reported.
-//! Two cases make that wrong:
-//! - An own fill that the venue made after the close is reported before it. The strategy then seems
-//!   to hold less than it held.
-//! - An own fill that the venue made before the close is reported after it.
-//!
-//! In both cases a part of the close is left that no strategy held. It belongs to the strategy of
-//! that fill.
-//!
-//! If no event reported the close at all, a snapshot moves a position by it, and the venue's list
-//! of forced orders may explain that.
+//! Forced closes and own fills that are reported in another order than the venue made them: the shares
+//! of strategies that follow (`windvane_evidence::forced_rest`).
 
 use windvane_evidence::forced::{Due, ForcedOrder};
 use windvane_model::effect::Notice;

@@ -1,9 +1,5 @@
-//! Forced orders as evidence that a position was closed.
-//!
-//! A snapshot may lack a held position while its balances do not fit the close, because earlier
-//! fills were not reported either. Such a snapshot may be incomplete, and is not believed for a
-//! minute. Meanwhile the engine requests the venue's forced orders. If one of them closed this
-//! position, the snapshot counts as complete.
+//! Forced orders as evidence that a position was closed: the engine requests them while snapshots lack
+//! a held position (`windvane_evidence::forced_traces`).
 
 use std::collections::BTreeSet;
 

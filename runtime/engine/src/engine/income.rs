@@ -1,16 +1,5 @@
-//! Money that moved without an event: the venue's income history shows its cause.
-//!
-//! An account snapshot may show another futures balance although positions agree and no own fill is
-//! missing. Either the process was down, or an event was lost. A transfer moves the base of the
-//! loss limits. Funding, fees and trades of outside parties are profit or loss. So the engine
-//! requests the history since the account last agreed, before it takes the balance.
-//! - Transfers in the history move the base; the rest of the change counts as profit or loss.
-//! - A history that does not explain the change may be late: the engine requests it again for
-//!   [`LATE_MS`].
-//! - If the venue has no history, the engine waits for the event of the change, for
-//!   [`EVENT_LATE_MS`].
-//! - If nothing explains the change, a decrease counts as a loss, and a notice reports it. An
-//!   increase moves the base. Neither hides a loss.
+//! Money that moved without an event: the engine requests the venue's income history and books what it
+//! explains (`windvane_evidence::income`).
 
 use windvane_evidence::income::{ASK_AGAIN_MS, Plan};
 use windvane_evidence::line::Step;

@@ -1,21 +1,5 @@
-//! Two instances on one account. A client order id of our form that no process of this data folder
-//! issued belongs to another instance, or to a data folder that was wiped.
-//!
-//! At startup such an id begins a watch of two reconcile intervals. An order that is placed during
-//! the watch shows that another instance is alive: this instance ends. Fills, expiries and cancels
-//! prove nothing, because they also happen to the orders of a dead instance. If no new order
-//! appears, the engine adopts the orders. While this instance runs, such an id degrades it until
-//! the operator resumes.
-//!
-//! Ids come from lists of open orders, from events, and from the orders of the newest account
-//! trades (`recent_orders`), because an instance may have no resting order. If the venue serves no
-//! account trades, ids come from the newest orders (`newest_orders`).
-//!
-//! The operator may let a startup take over. Then an order that was placed before the startup
-//! counts as an old order, even if a list that is behind shows it later.
-//!
-//! The order numbers of an instance only rise. So the highest number of each epoch separates old
-//! ids from new ones.
+//! Another instance on the account: the engine watches for it, adopts its orders or degrades the run.
+//! What an order id means is decided in `windvane_evidence::instances`.
 
 use windvane_evidence::instances::{Instances, Run, Sighted, Sighting, second_of};
 use windvane_model::doubt::Doubt;

@@ -1,7 +1,5 @@
-//! Reports that may be older than the books: account snapshots, whose source may be behind the
-//! order book, and account events that arrive out of order. They may show what the account was a
-//! moment ago. Such a report proves nothing about a newer state, and it does not show an error in
-//! the books.
+//! Reports that may be older than the books: the engine remembers the account before each change and
+//! judges snapshots by it (`windvane_evidence::past`).
 
 use windvane_evidence::past::Age;
 use windvane_model::order::Surface;

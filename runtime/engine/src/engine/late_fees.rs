@@ -1,19 +1,5 @@
-//! Commissions that the event of a fill leaves out. An event omits both commission fields if there
-//! is no commission (docs/interface/user-stream.md#order_trade_update). So either the commission is
-//! zero, or the venue states it only in the balance and in the account trade.
-//!
-//! - The engine remembers a fill without a commission.
-//! - If a balance then differs by at most the possible commissions, the engine reads the account
-//!   trades of the fills, at most every [`AGAIN_MS`]. It books each commission once. Until then the
-//!   account's loss limits use the balance of the event, and the run stays ready.
-//! - If the trade of a fill is not listed after the longest lag, or the account agrees with the
-//!   books after the fill, the fill had no commission.
-//!
-//! If the venue serves no account trades, only the balance shows the commissions. So the engine
-//! takes the account event of the fills at once, if its balance is lower by at most the possible
-//! commissions. Account snapshots may be behind for as long as fills go on; they correct the
-//! balance if no account event came. Each fill gets its share of the change in proportion to its
-//! value.
+//! Commissions that the event of a fill leaves out: the engine reads account trades and books what
+//! they state. Which differences they explain is decided in `windvane_evidence::late_fees`.
 
 use std::collections::BTreeSet;
 

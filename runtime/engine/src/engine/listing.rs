@@ -1,6 +1,4 @@
-//! The venue's rules of instruments, read again during the run: every hour, after the venue or the
-//! engine refused an order for a filter, when the market data of a symbol stops, and often while a
-//! symbol does not trade.
+//! The venue's rules of instruments, read again during the run (`windvane_supervision::listing`).
 //!
 //! Price and quantity scales stay fixed for the whole run, because positions and orders are counted
 //! in them. New rules that need more decimals are not used: no position opens on that instrument

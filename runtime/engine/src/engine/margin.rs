@@ -1,5 +1,5 @@
-//! Leverage and margin type of symbols. The runtime never changes them, but a person may; margin
-//! and liquidation price change with them.
+//! Leverage and margin type of symbols: people are told of changes by others
+//! (`windvane_supervision::margin`).
 
 use windvane_model::effect::Notice;
 use windvane_model::ids::Time;

@@ -1,14 +1,5 @@
-//! Coins of strategies that an outside party sold or withdrew on spot.
-//!
-//! Spot has no list of positions. Strategies hold their coins as long as the balance of the coin
-//! covers them. If the balance is smaller, the run is degraded. The engine cannot know at which
-//! price the coins were sold, or whether they will come back, so the operator decides. More coins
-//! end the state, and `resume` takes the missing coins from the strategies at the present price. A
-//! strategy that is being flattened gives them up at the end.
-//!
-//! A coin that is the quote asset of another instrument is not compared: its balance changes with
-//! orders there, and no position shows it. Commissions that were paid in a coin of no configured
-//! instrument count as paid out of it.
+//! Coins of strategies that an outside party sold or withdrew on spot: the degraded reason, and what the
+//! strategies give up (`windvane_evidence::coins`).
 
 use windvane_evidence::coins::Holder;
 use windvane_model::decimal::Amount;

@@ -1,11 +1,5 @@
-//! The newest orders of each instrument (docs/interface/orders.md#all-orders), read if the venue
-//! serves no account trades. Like account trades (`recent_orders`), they reveal an instance whose
-//! orders fill at once.
-//!
-//! The account is read first. Startup waits for the responses. The engine requests one instrument
-//! after the other, once for each user stream and once at the end of a watch, because each request
-//! weighs 5. If the venue refuses one, the engine sends no more, and notifies people that another
-//! instance may be unseen.
+//! Requests for the newest orders of each instrument, if the venue serves no account trades
+//! (`windvane_evidence::newest_orders`).
 
 use windvane_evidence::newest_orders::NewestAnswer;
 use windvane_evidence::recent_orders::RECENT_MS;

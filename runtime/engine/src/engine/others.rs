@@ -1,9 +1,5 @@
-//! Positions of the account on symbols that are not configured: a person or another program holds
-//! them. No strategy owns them, and no order of this run changes them. Their unrealized profit is
-//! part of the account, so the account's loss limits count it as the venue reports it.
-//!
-//! An account snapshot reports every position. These positions are accepted together with the
-//! balances of the same snapshot: a closed position and the money that it returned belong together.
+//! Positions of the account on symbols that are not configured, and what they do to the loss limits
+//! (`windvane_evidence::others`).
 
 use windvane_model::decimal::Amount;
 use windvane_model::truth::StatedPosition;

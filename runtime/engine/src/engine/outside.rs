@@ -1,16 +1,7 @@
-//! Positions that an outside party closed: a person, another program, or the venue.
-//!
-//! An account snapshot may lack a position that the books hold. From then on the run is degraded,
-//! and the engine reads the account again. One snapshot alone decides nothing: a venue may return
-//! an incomplete list for a moment. The engine books the position as closed in one of these cases:
-//! - Account trades explain it.
-//! - Two snapshots agree, and a balance changed by about the amount that the close must have
-//!   realized.
-//! - Two snapshots agree, and the venue refused to close the position because it has none.
-//! - The snapshots agreed for [`lag::SHORT_MS`](super::lag::SHORT_MS) without such a change.
-//!
-//! The engine then takes the closed quantity from the strategies that held it, at the same price.
-//! It cancels those of their orders that would now open a position.
+//! Positions that an outside party closed: a person, another program, or the venue. The engine books the
+//! close once the evidence suffices (`windvane_evidence::outside`), takes the closed quantity from the
+//! strategies that held it, at the same price, and cancels those of their orders that would now open a
+//! position.
 
 use windvane_evidence::Key;
 use windvane_evidence::close_gains::CloseGain;

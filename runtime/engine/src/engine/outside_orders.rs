@@ -1,7 +1,5 @@
-//! Outside orders whose trades closed a position and that no event reported. The venue may refuse
-//! the list of forced orders, or the list may be behind. The order itself shows whether the venue
-//! placed it (docs/interface/orders.md#query-an-order): by its client order id, its type or its
-//! status. An order that the venue does not know counts as a forced close.
+//! Queries for outside orders whose trades closed a position, and what follows from the responses
+//! (`windvane_evidence::outside_orders`).
 
 use windvane_evidence::outside_orders::Found;
 use windvane_model::effect::Effect;

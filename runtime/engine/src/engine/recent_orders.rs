@@ -1,8 +1,5 @@
-//! Orders of the newest account trades that this process does not know. An order that filled at
-//! once never rests, so no list of open orders shows the instance that placed it. Its account trade
-//! names the order, and the order has a client order id (docs/interface/orders.md#query-an-order).
-//!
-//! The account is read first, and the queries are sent after it. Startup waits for their responses.
+//! Queries for the orders of account trades that this process does not know, and what follows from
+//! the responses (`windvane_evidence::recent_orders`).
 
 use windvane_evidence::recent_orders::{ORDERS_MAX, RECENT_MS};
 use windvane_model::effect::Effect;

@@ -1,10 +1,5 @@
-//! Commissions that only account events show: the events of the fills leave them out, and the venue
-//! serves no account trades.
-//!
-//! The difference between an account event and the books is commissions if all of these hold:
-//! - The listed positions equal the books, and no booked fill is newer than the balance.
-//! - The balance cannot contain a fill that is not booked yet.
-//! - The balance is lower, by at most the possible commissions of the fills.
+//! Commissions that only account events show are booked here; which these are is decided in
+//! `windvane_evidence::stated_fees`.
 
 use windvane_evidence::late_fees::{LateFee, SURFACE, shares_by_value};
 use windvane_model::decimal::Amount;

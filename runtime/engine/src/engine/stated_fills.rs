@@ -1,14 +1,5 @@
-//! Fills that an order's totals contain before any event reports them.
-//!
-//! The response to a new order, or to a query, may be ahead of the user stream by seconds.
-//! - Usually the event follows at once and is exact, so the engine waits for it for [`EVENT_MS`].
-//!   Until then the account's loss limits count the fill at its stated price.
-//! - After that, the engine books the fill from the totals, with an estimated commission.
-//! - When the event or the account trade of the same fill arrives later, it is not booked again:
-//!   its commission replaces the estimate.
-//!
-//! Spot waits for the account trades instead, because a commission in the base asset changes the
-//! position.
+//! Fills that an order's totals contain before any event reports them: the engine waits for the event,
+//! and then books the fill from the totals (`windvane_evidence::stated_fills`).
 
 use windvane_evidence::stated_fills::{Statement, average_price};
 use windvane_model::ids::{OrderSeq, TradeId};

@@ -1,15 +1,5 @@
-//! Positions that account events report and that the books do not have.
-//!
-//! The venue may report a close only by its account event. While strategies keep trading, no two
-//! account snapshots agree, so that snapshots do not show the close for a long time. But each
-//! account event of a fill reports the position. If the books do not have a reported position and
-//! did not have it before, and no fill explains it for [`EXPLAINED_MS`], the run is degraded.
-//! Strategies then open nothing until a fill or a snapshot explains the position. Snapshots agree
-//! in that state, and show what happened.
-//!
-//! An event may arrive after own fills that are newer than it. The engine then compares it with the
-//! books at the time when the venue made it. The fills may have reversed the position, so that the
-//! close would look like an opening beside the present books.
+//! Positions that account events report and that the books do not have: the degraded reason of it
+//! (`windvane_evidence::stated_positions`).
 
 use std::collections::BTreeSet;
 

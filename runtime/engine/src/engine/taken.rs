@@ -1,7 +1,5 @@
-//! Which fills an accepted account snapshot already contains. A snapshot is accepted when the
-//! engine books its differences. Account trades or a slow stream may report a contained fill later.
-//! The fill then only decides which strategy owns the position; account quantities and balances
-//! stay as in the snapshot.
+//! Fills that an accepted account snapshot already contains: they decide which strategy owns the
+//! position, and the account stays as in the snapshot (`windvane_evidence::taken`).
 
 use windvane_evidence::taken::Kept;
 use windvane_model::effect::{Adjustment, Cause};

@@ -10,8 +10,8 @@
 //! - It agrees with the books, apart from rounding: the rounding is corrected.
 //! - It agrees with a recent state of the books: the event is late.
 //! - It differs from one of these by estimated commissions: the engine requests the true ones
-//!   (`late_fees::estimates`).
-//! - It differs by commissions that nothing else reports: they are booked (`late_fees::stated`).
+//!   (`windvane_evidence::estimates`).
+//! - It differs by commissions that nothing else reports: they are booked (`stated_fees`).
 //! - It differs by the order in which fills were booked: it is taken (`fill_order`).
 //! - In any other case it is pending until a fill explains it. After [`FILL_MS`] a reconciliation
 //!   round reads the account.

@@ -1,10 +1,5 @@
-//! The dead man's switch of spot, which has no `countdownCancelAll`. A separate watchdog process
-//! cancels own spot orders when it misses this process's heartbeats
-//! (`docs/promises.md#4-dead-mans-switch`).
-//!
-//! The rules are those of the futures countdowns. No order is sent before it is covered, and
-//! heartbeats are sent only on evidence of health. The engine counts from the moment when a
-//! heartbeat is sent, so that the watchdog never acts before the engine knows that it may have.
+//! The dead man's switch of spot: orders wait for cover by the watchdog process, and heartbeats
+//! leave on evidence of health alone (`windvane_supervision::watchdog`).
 
 use windvane_model::doubt::Doubt;
 use windvane_model::effect::{Effect, HeartbeatNotice, Notice};

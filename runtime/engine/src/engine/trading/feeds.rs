@@ -1,6 +1,4 @@
-//! Market data that stopped. If mark prices are streamed, they arrive every few seconds, whatever
-//! the market does. If they did so and then nothing arrives any more, the book is stale: no
-//! strategy opens a position on it. A quiet or polled market has no such rhythm and is not judged.
+//! Market data that stopped: no strategy opens a position on a stale book (`windvane_supervision::feeds`).
 
 use windvane_model::ids::InstrumentId;
 use windvane_model::trading::{BlockState, TradingBlock};

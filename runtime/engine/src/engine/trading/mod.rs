@@ -5,7 +5,7 @@
 //! the trading right, from account snapshots, from the symbol's status, and from stops such as a
 //! ban. While a block holds, the engine refuses opening orders itself instead of sending them.
 //! Closing orders, cancels and heartbeats always pass. `watch` ends blocks; `words` explains them
-//! to people.
+//! to people. The blocks themselves are in `windvane_supervision::blocks`.
 
 mod crossings;
 mod evidence;

@@ -1,4 +1,4 @@
-//! Descriptions of the trading status for people.
+//! The trading status as it is told to people (`windvane_supervision::words`).
 
 use windvane_model::order::Surface;
 use windvane_model::trading::{BlockState, TradingBlock};
