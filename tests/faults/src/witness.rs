@@ -185,6 +185,7 @@ pub enum WitnessEvent {
         answer: Answer,
     },
     /// The response that the runtime received; a fault may have changed it.
+    #[serde(rename = "Heard")]
     AnswerReceived {
         /// The request that it answers.
         request: RequestId,
@@ -477,10 +478,12 @@ pub enum WitnessEvent {
         until_ns: i64,
     },
     /// The runtime sends a sign of health to the watchdog process of spot orders.
+    #[serde(rename = "Beat")]
     Heartbeat,
     /// The runtime found a contradiction in its own books and wrote a report.
     InvariantBroken {
         /// The text of the contradiction.
+        #[serde(rename = "words")]
         text: String,
         /// Size of the report in bytes.
         report: usize,
