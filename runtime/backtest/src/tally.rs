@@ -46,7 +46,7 @@ pub struct Names {
     pub instruments: Vec<String>,
 }
 
-/// Counts and rows of a run.
+/// Counts orders, fills and events of a run, and writes the rows of its result files.
 #[derive(Debug)]
 pub struct Tally {
     writer: ResultWriter,

@@ -119,7 +119,7 @@ pub enum WaitReason {
     #[error("no connection: {0}")]
     NoConnection(String),
     /// A read without a response. It cannot have changed anything.
-    #[error("a question without an answer: {0}")]
+    #[error("the venue sent no response to a query: {0}")]
     NoAnswer(Lost),
     /// A read that the venue could not answer. It cannot have changed anything.
     #[error("the venue could not answer: {}", ComplaintText(.0))]

@@ -6,11 +6,9 @@
 //! lends it to the imports of strategies.
 //!
 //! This crate must never contain IO, a clock, async, threads, randomness, floating point, shared
-//! ownership (`Rc`, `Arc`, `Mutex`) or a dependency on another crate of
-//! this workspace except `model`, `evidence`
-//! and `supervision`. Live
-//! trading, paper trading, backtests and replays differ only in their drivers, so all of them run
-//! the same trading code. Errors mean bad input; a panic is a bug in this crate.
+//! ownership (`Rc`, `Arc`, `Mutex`) or a dependency on another crate of this workspace except
+//! `model`, `evidence` and `supervision`. Live trading, paper trading, backtests and replays differ
+//! only in their drivers, so all of them run the same trading code. Errors mean bad input; a panic is a bug in this crate.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]

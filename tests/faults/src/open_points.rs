@@ -17,7 +17,7 @@ const STRICT_PPM: u32 = 400_000;
 pub struct Points {
     /// No point is drawn.
     pub strict: bool,
-    /// Points with the same value in every life.
+    /// Open points that have the same value in every simulated life.
     pub pinned: Vec<(String, String)>,
 }
 

@@ -21,7 +21,7 @@ use super::world::{booting, live_config, no_trades, nothing, ready};
 /// Two reconcile intervals, in seconds.
 const WATCH_S: u32 = 60;
 
-/// Market orders on the account, and the responses of the venue's routes.
+/// A test account that sends orders of type MARKET, and the simulated responses to its queries.
 #[derive(Default)]
 struct Market {
     trades: Vec<AccountTrade>,

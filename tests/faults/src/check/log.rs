@@ -238,7 +238,7 @@ impl Log {
         })
     }
 
-    /// The runtime reports that everything is closed.
+    /// Adds a line of the log in which the runtime reports that all positions are closed.
     pub fn flattened(self, truth: Value) -> Self {
         self.with(WitnessEvent::Flattened(truth))
     }

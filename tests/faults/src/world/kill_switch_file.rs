@@ -195,7 +195,8 @@ impl World {
         }
     }
 
-    /// A process runs: the operator repeats commands that the previous process did not answer.
+    /// Called when a new process runs: the simulated operator gives the commands again that the
+    /// previous process did not answer.
     pub(super) fn command_again(&mut self) {
         for (command, whom) in std::mem::take(&mut self.kill_switch_file.unanswered) {
             let again = Event::Incident(Incident::Command(command, whom));

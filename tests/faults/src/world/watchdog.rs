@@ -183,7 +183,7 @@ impl World {
         }
     }
 
-    /// Starts a process; messages wait in its pipe until it runs.
+    /// Starts a watchdog process. Messages wait in its pipe until it runs.
     fn start_watchdog(&mut self, orders_may_rest: bool) {
         self.count(Kind::Spot);
         self.watchdogs.started += 1;
