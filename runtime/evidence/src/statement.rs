@@ -2,7 +2,7 @@
 //! moment ago, and what they mean for the loss limits while nothing explains them.
 
 use windvane_model::decimal::Amount;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::Time;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate};
@@ -159,7 +159,9 @@ impl Evidence<'_> {
         let venue_now = Time(self.now.0.saturating_add(offset_ns));
         // An outside party may move the balance at every event: then no statement would ever be old
         // enough.
-        let is_overdue = self.doubts.contains(&Doubt::StatedBalance(surface));
+        let is_overdue = self
+            .doubts
+            .contains(&DegradedReason::StatedBalance(surface));
         let is_old = |told: &BalanceUpdate| {
             let at = line.newest.balance(told.asset);
             at.is_some_and(|at| {

@@ -269,7 +269,7 @@ pub fn log_notice(engine: &Engine, notice: &Notice) {
         Notice::State {
             from, to, doubts, ..
         } => {
-            let doubts = engine.told_doubts(doubts);
+            let doubts = engine.reported_reasons(doubts);
             let (from, to) = (from.as_str(), to.as_str());
             tracing::info!(from, to, ?doubts, "the state changed");
             table::STATE_MOVES.of([from, to]).increment(1);

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
-use crate::doubt::Doubt;
+use crate::degraded_reason::DegradedReason;
 use crate::event::Event;
 use crate::forced::ForcedCloseReport;
 use crate::ids::{
@@ -204,7 +204,7 @@ pub enum Notice {
         /// The state after the change.
         to: RunState,
         /// The degraded reasons that hold now.
-        doubts: Vec<Doubt>,
+        doubts: Vec<DegradedReason>,
     },
     /// The dead man's switch of a symbol was renewed, or has a problem.
     Heartbeat {

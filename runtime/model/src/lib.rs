@@ -15,7 +15,7 @@ pub mod book;
 pub mod codec;
 pub mod config;
 pub mod decimal;
-pub mod doubt;
+pub mod degraded_reason;
 pub mod effect;
 pub mod event;
 pub mod forced;

@@ -93,7 +93,7 @@ pub enum OrderMove {
     /// The outcome of the order request is unknown.
     LoseTrack = 8,
     /// The dead man's switch may have cancelled it.
-    Doubt = 9,
+    DegradedReason = 9,
 }
 
 impl OrderMove {
@@ -108,7 +108,7 @@ impl OrderMove {
         Self::Reject,
         Self::Expire,
         Self::LoseTrack,
-        Self::Doubt,
+        Self::DegradedReason,
     ];
 }
 
@@ -118,7 +118,7 @@ const TABLE: [[Option<OrderState>; 10]; 9] = {
     use OrderState::{Canceled, CancelRequested, Expired, Filled, New, PartiallyFilled, Rejected, Unknown};
     const NO: Option<OrderState> = None;
     [
-        //                    Accept   FillPart             FillAll     RequestCancel        CancelRefused        Cancel        Reject        Expire       LoseTrack      Doubt
+        //                    Accept   FillPart             FillAll     RequestCancel        CancelRefused        Cancel        Reject        Expire       LoseTrack      DegradedReason
         /* Submitted       */ [Some(New), Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), Some(Rejected), Some(Expired), Some(Unknown), Some(Unknown)],
         /* New             */ [NO,      Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), Some(Rejected), Some(Expired), NO, Some(Unknown)],
         /* PartiallyFilled */ [NO,      Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), NO,           Some(Expired), NO, Some(Unknown)],
@@ -186,7 +186,7 @@ mod tests {
                     M::LoseTrack => {
                         matches!(state, S::Submitted | S::CancelRequested).then_some(S::Unknown)
                     }
-                    M::Doubt => (state != S::Unknown).then_some(S::Unknown),
+                    M::DegradedReason => (state != S::Unknown).then_some(S::Unknown),
                 };
                 assert_eq!(after, expected, "{what}");
             }

@@ -6,7 +6,7 @@
 //! This module must never decide to latch. The engine decides that.
 
 use windvane_engine::Engine;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::input::{Command, FaultKind};
 use windvane_model::latches::{Latch as Latched, Latches, StrategyLatch};
 use windvane_model::run_state::Latch;
@@ -350,7 +350,9 @@ impl StrategySwitch {
 
 /// Whether the venue sent a margin call and the operator did not resume since.
 fn is_called(engine: &Engine) -> bool {
-    engine.doubts().contains(&Doubt::MarginCall)
+    engine
+        .degraded_reasons()
+        .contains(&DegradedReason::MarginCall)
 }
 
 /// Whether the operator's flatten command of a strategy is not finished.
@@ -720,7 +722,7 @@ mod tests {
         for input in second.missing(&lost) {
             lost.handle(Time(1), input);
         }
-        assert_eq!(lost.doubts(), [Doubt::MarginCall]);
+        assert_eq!(lost.degraded_reasons(), [DegradedReason::MarginCall]);
         lost.handle(Time(2), Input::Command(Command::Resume));
         let file = end(second, &lost);
         let third = held(file);

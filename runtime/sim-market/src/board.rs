@@ -8,11 +8,11 @@ use windvane_protocol::Assets;
 
 use super::listing;
 use super::past;
-use windvane_model::random::SplitMix64;
 use super::recorded::{Playback, Recording};
 use super::seeded::{Action, Flow};
 use super::sink::{GRID_MS, Nobody, Sink};
 use super::symbol::Symbol;
+use windvane_model::random::SplitMix64;
 
 /// The longest time that is caught up event by event. After a longer pause, for example because the
 /// computer slept, the market continues from its last state.

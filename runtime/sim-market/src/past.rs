@@ -6,8 +6,8 @@ use windvane_model::Time;
 use super::funding::{FUNDING_MS, Funded, INTEREST};
 use super::interval::{DAY_MS, MINUTE_MS};
 use super::listing::Character;
-use windvane_model::random::SplitMix64;
 use super::symbol::Symbol;
+use windvane_model::random::SplitMix64;
 
 /// Age of the oldest dense trade. Tickers look back a day, and minute klines a little further.
 const DENSE_MS: i64 = 26 * 60 * MINUTE_MS;

@@ -80,7 +80,9 @@ impl Flow {
 
     /// Performs one action. The first one shows the whole book.
     pub fn act(&mut self) -> Action {
-        self.next = self.next.plus_ns(1 + self.random.below_signed(2 * self.pause_ns));
+        self.next = self
+            .next
+            .plus_ns(1 + self.random.below_signed(2 * self.pause_ns));
         self.drift();
         match self.random.below_signed(10) {
             0 | 1 => self.market_order(),

@@ -13,9 +13,9 @@ use windvane_protocol::planted;
 
 use super::GapReason;
 use super::backoff::{Backoff, up_to};
-use windvane_model::random::SplitMix64;
 use super::link::{Link, Wish};
 use super::overlap::Overlap;
+use windvane_model::random::SplitMix64;
 
 pub use super::link::{LinkId, LinkRules};
 

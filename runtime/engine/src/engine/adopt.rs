@@ -4,7 +4,7 @@
 
 use windvane_evidence::instances::OLDEST_S;
 use windvane_model::decimal::Amount;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Effect, Notice};
 use windvane_model::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId};
 use windvane_model::live::OnStart;
@@ -164,7 +164,7 @@ impl Engine {
     pub(super) fn doubt_an_order_unheard_of(&mut self, epoch: u64, seq: OrderSeq) {
         let is_later = self.unheard_of.is_some_and(|first| (epoch, seq) >= first);
         if is_later && epoch < self.epoch {
-            self.set_doubt(Doubt::Ownership, true);
+            self.set_degraded(DegradedReason::Ownership, true);
         }
     }
 

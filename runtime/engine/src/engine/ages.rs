@@ -1,7 +1,7 @@
 //! The age of mark prices: the degraded reason of a mark price that no longer updates
 //! (`windvane_evidence::marks`).
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::InstrumentId;
 use windvane_model::order::Surface;
 use windvane_model::truth::StatedPosition;
@@ -36,7 +36,7 @@ impl Engine {
             }
             let held = self.ledgers.account.holds(id);
             let stale = held && self.ages.is_stale(id, self.now);
-            self.set_doubt(Doubt::Mark(id), stale);
+            self.set_degraded(DegradedReason::Mark(id), stale);
         }
     }
 }

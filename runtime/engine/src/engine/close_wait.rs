@@ -1,6 +1,6 @@
 //! Why requested closes are not done, and since when. For display only: no rule reads it.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::{ClientOrderId, InstrumentId, StrategyId, Time};
 use windvane_model::order::{OrderType, Side, Surface};
 use windvane_model::order_state::OrderState;
@@ -211,17 +211,17 @@ impl Engine {
         if let Some(until) = self.order_wait(surface) {
             reasons.push(CloseReason::OrderLimit(surface, until));
         }
-        if live.doubts_any(&[Doubt::Journal]) {
+        if live.doubts_any(&[DegradedReason::Journal]) {
             reasons.push(CloseReason::Journal);
         }
-        if live.doubts_any(&[Doubt::Clock(surface)]) {
+        if live.doubts_any(&[DegradedReason::Clock(surface)]) {
             reasons.push(CloseReason::Clock(surface));
         }
         let stream_up = (live.lines.get(&surface)).is_some_and(|line| line.stream_up);
         if !live.is_running() && stream_up {
             // The close waits for startup: no reconciliation round ended since the stream
             // connected.
-        } else if live.doubts_any(&[Doubt::Stream(surface)]) {
+        } else if live.doubts_any(&[DegradedReason::Stream(surface)]) {
             reasons.push(CloseReason::Stream(surface));
         } else if !live.healthy(surface, self.now) && live.is_running() {
             reasons.push(CloseReason::Reading(surface));

@@ -7,7 +7,7 @@ use windvane_evidence::agreement::{Agreement, MOVING_READS, have_equal_positions
 use windvane_evidence::line::{Line, Step};
 use windvane_evidence::past::{Age, READ_LAG_MS};
 use windvane_model::decimal::Amount;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause};
 use windvane_model::ids::InstrumentId;
 use windvane_model::order::{PositionSide, Surface};
@@ -186,7 +186,7 @@ impl Engine {
         self.later(surface, wait_ms);
         if unexplained {
             self.tell_round(surface, false);
-            self.set_doubt(Doubt::Reconciliation(surface), true);
+            self.set_degraded(DegradedReason::Reconciliation(surface), true);
             self.update_state();
         }
     }
@@ -275,7 +275,7 @@ impl Engine {
     fn doubt_first_reading(&mut self, surface: Surface) {
         let is_first = |line: &mut Line| line.clean.is_none();
         if self.line_mut(surface).is_some_and(is_first) {
-            self.set_doubt(Doubt::Reconciliation(surface), true);
+            self.set_degraded(DegradedReason::Reconciliation(surface), true);
             self.update_state();
         }
     }

@@ -5,7 +5,7 @@
 //! `#3-the-venue-is-the-authority`).
 
 use windvane_evidence::past::READ_LAG_MS;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Notice};
 use windvane_model::ids::{InstrumentId, OrderSeq, Time};
 use windvane_model::order::Surface;
@@ -64,9 +64,9 @@ impl Engine {
         }
         let order = order.clone();
         self.notices.push_back(Notice::Denied { time: now, order });
-        self.move_order(seq, OrderMove::Doubt, before, false);
+        self.move_order(seq, OrderMove::DegradedReason, before, false);
         let surface = self.surface_of(instrument);
-        self.set_doubt(Doubt::Reconciliation(surface), true);
+        self.set_degraded(DegradedReason::Reconciliation(surface), true);
         self.update_state();
     }
 

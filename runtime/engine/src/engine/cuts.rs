@@ -6,7 +6,7 @@
 //! that is certainly newer. Renewals of countdowns go on.
 
 use windvane_evidence::past::READ_LAG_MS;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::order::Surface;
 
@@ -24,14 +24,14 @@ impl Engine {
         let is_held = |id: InstrumentId| strategies.iter().any(|ledger| ledger.holds(id));
         let is_open = |id: InstrumentId| self.orders.iter().any(|order| order.instrument() == id);
         let is_exposed = of_surface.any(|id| is_held(id) || is_open(id));
-        self.set_doubt(Doubt::LostEvents(surface), is_exposed);
+        self.set_degraded(DegradedReason::LostEvents(surface), is_exposed);
     }
 
     /// When a snapshot may first clear the degraded reason; `None` if it is not set.
     pub(super) fn cut_ends(&self, surface: Surface) -> Option<Time> {
         let live = self.live.as_ref()?;
         let up = self.stream_up.get(&surface)?;
-        let is_doubted = live.doubts_any(&[Doubt::LostEvents(surface)]);
+        let is_doubted = live.doubts_any(&[DegradedReason::LostEvents(surface)]);
         let again = self.now.plus_ms(AGAIN_MS);
         let ends = up.plus_ms(READ_LAG_MS);
         is_doubted.then_some(if ends > self.now { ends } else { again })
@@ -45,7 +45,7 @@ impl Engine {
         };
         let up = self.stream_up.get(&surface);
         if up.is_some_and(|up| asked >= up.plus_ms(READ_LAG_MS)) {
-            self.set_doubt(Doubt::LostEvents(surface), false);
+            self.set_degraded(DegradedReason::LostEvents(surface), false);
         }
     }
 }

@@ -6,7 +6,7 @@
 //! The engine counts from the moment when it sends the request, so that the venue's countdown never
 //! ends before the engine's.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Effect, HeartbeatNotice, Notice};
 use windvane_model::ids::{InstrumentId, OrderSeq, Time};
 use windvane_model::order::{NewOrder, Surface};
@@ -325,7 +325,7 @@ impl Engine {
                     let order = self.orders.live(seq);
                     let may_leave = order.is_none_or(|order| self.may_still_leave(order));
                     if blind || !may_leave {
-                        self.refuse_unsent(seq, NotCovered::Doubt);
+                        self.refuse_unsent(seq, NotCovered::DegradedReason);
                     } else if self.is_stale(seq, now) {
                         self.refuse_unsent(seq, NotCovered::Late);
                     } else {
@@ -393,13 +393,13 @@ impl Engine {
     /// countdown or nothing rests.
     fn doubt_countdown(&mut self, instrument: InstrumentId) {
         if self.may_rest(instrument) {
-            self.set_doubt(Doubt::Countdown(instrument), true);
+            self.set_degraded(DegradedReason::Countdown(instrument), true);
             self.update_state();
         }
     }
 
     fn trust_countdown(&mut self, instrument: InstrumentId) {
-        self.set_doubt(Doubt::Countdown(instrument), false);
+        self.set_degraded(DegradedReason::Countdown(instrument), false);
         self.update_state();
     }
 
@@ -480,7 +480,7 @@ impl Engine {
             Step::Nothing => {}
             Step::Idle => self.timers.set(facts.next, Timer::Renew { instrument }),
             Step::Refuse => {
-                self.refuse_held(instrument, NotCovered::Doubt);
+                self.refuse_held(instrument, NotCovered::DegradedReason);
                 self.look_again(instrument);
             }
             Step::Wait => self.look_again(instrument),
@@ -506,8 +506,8 @@ impl Engine {
     /// resting orders, so each order of the symbol is unknown until it was queried.
     pub(super) fn watch_countdowns(&mut self) {
         let now = self.now;
-        for doubt in self.doubts() {
-            if let Doubt::Countdown(instrument) = doubt
+        for doubt in self.degraded_reasons() {
+            if let DegradedReason::Countdown(instrument) = doubt
                 && !self.may_rest(instrument)
             {
                 self.trust_countdown(instrument);

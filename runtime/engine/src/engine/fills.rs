@@ -2,7 +2,7 @@
 //! updates are normal; the venue's values win (`docs/promises.md#3-the-venue-is-the-authority`).
 
 use windvane_model::decimal::{AMOUNT_SCALE, Amount, pow10};
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Notice};
 use windvane_model::event::EventKind;
 use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, TradeId};
@@ -40,7 +40,7 @@ impl Engine {
             }
             UserEvent::Stated(positions) => self.take_told(positions),
             UserEvent::MarginCall if planted!(MarginCallIgnored) => {}
-            UserEvent::MarginCall => self.set_doubt(Doubt::MarginCall, true),
+            UserEvent::MarginCall => self.set_degraded(DegradedReason::MarginCall, true),
             UserEvent::PositionMode { hedge } => {
                 if !planted!(ModeEventIgnored) {
                     self.take_position_mode(*hedge);

@@ -2,7 +2,7 @@
 //! What an order id means is decided in `windvane_evidence::instances`.
 
 use windvane_evidence::instances::{Instances, Run, Sighted, Sighting, second_of};
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Notice;
 use windvane_model::ids::{ClientOrderId, OrderSeq, Time};
 use windvane_model::order::{ExecutionType, Surface};
@@ -197,7 +197,7 @@ impl Engine {
             let time = self.now;
             self.notices.push_back(Notice::AnotherInstance { time, id });
         }
-        self.set_doubt(Doubt::AnotherInstance, true);
+        self.set_degraded(DegradedReason::AnotherInstance, true);
         self.update_state();
     }
 
@@ -278,7 +278,7 @@ impl Engine {
         self.tell_instance_watch(watch.id, None, adopted);
         if self.holds_positions_of_nobody() {
             // The folder was wiped: a strategy may own these positions and would open them again.
-            self.set_doubt(Doubt::Ownership, true);
+            self.set_degraded(DegradedReason::Ownership, true);
         }
         self.update_state();
     }
@@ -294,7 +294,7 @@ impl Engine {
             return;
         }
         self.adopt_seen();
-        self.set_doubt(Doubt::AnotherInstance, false);
+        self.set_degraded(DegradedReason::AnotherInstance, false);
         for surface in Surface::ALL {
             self.reconcile_soon(*surface);
         }

@@ -5,7 +5,7 @@
 //! second, and when the operator resumes. The checks are part of the engine, so that a replay finds
 //! the same at the same record.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Notice;
 use windvane_model::holding::Ledgers;
 use windvane_model::ids::{InstrumentId, StrategyId};
@@ -70,13 +70,15 @@ impl Engine {
     fn take_broken(&mut self, broken: Option<BrokenInvariant>) {
         let Some(broken) = broken else { return };
         let is_known = match &self.live {
-            Some(_) => self.doubts().contains(&Doubt::BrokenInvariant),
+            Some(_) => self
+                .degraded_reasons()
+                .contains(&DegradedReason::BrokenInvariant),
             None => self.halted(),
         };
         if is_known {
             return;
         }
-        self.set_doubt(Doubt::BrokenInvariant, true);
+        self.set_degraded(DegradedReason::BrokenInvariant, true);
         self.notices.push_back(Notice::InvariantBroken {
             time: self.now,
             broken,
@@ -180,7 +182,11 @@ mod tests {
         own.position.fees += Amount(1);
         engine.check_books();
         assert_eq!(engine.latch(), Latch::Halted);
-        assert!(engine.doubts().contains(&Doubt::BrokenInvariant));
+        assert!(
+            engine
+                .degraded_reasons()
+                .contains(&DegradedReason::BrokenInvariant)
+        );
         assert!(cancels(&mut engine) > 0, "own orders are cancelled");
         let expected = [BrokenInvariant::Ledgers(BTC, PositionSide::Both)];
         assert_eq!(broken(&mut engine), expected);

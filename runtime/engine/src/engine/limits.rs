@@ -2,7 +2,7 @@
 //! risk limits in the worst case.
 
 use windvane_model::decimal::{Amount, Decimal, MARK_SCALE, decimal};
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::holding::Ledger;
 use windvane_model::ids::{InstrumentId, OrderSeq, StrategyId};
 use windvane_model::ledger::value;
@@ -73,9 +73,9 @@ impl Engine {
     /// from opening a position.
     fn may_exit_spot(&self, instrument: InstrumentId) -> bool {
         let doubts = [
-            Doubt::LostEvents(Surface::Spot),
-            Doubt::StatedBalance(Surface::Spot),
-            Doubt::Watchdog,
+            DegradedReason::LostEvents(Surface::Spot),
+            DegradedReason::StatedBalance(Surface::Spot),
+            DegradedReason::Watchdog,
         ];
         let live = self.live.as_ref();
         self.surface_of(instrument) == Surface::Spot

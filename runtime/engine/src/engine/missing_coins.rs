@@ -3,7 +3,7 @@
 
 use windvane_evidence::coins::Holder;
 use windvane_model::decimal::Amount;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Notice};
 use windvane_model::ids::{InstrumentId, StrategyId};
 use windvane_model::ledger::{Grains, value};
@@ -25,16 +25,16 @@ impl Engine {
         for id in self.instruments_of(Surface::Spot) {
             let is_missing = self.evidence().coins().contains(&id)
                 && self.evidence().missing_coins(id) > Amount::ZERO;
-            self.set_doubt(Doubt::MissingCoins(id), is_missing);
+            self.set_degraded(DegradedReason::MissingCoins(id), is_missing);
         }
         self.update_state();
     }
 
     /// Reviews missing coins after an order event, which may have explained them.
     pub(super) fn review_missing_coins(&mut self) {
-        let is_missing = |doubt: &Doubt| matches!(doubt, Doubt::MissingCoins(_));
+        let is_missing = |doubt: &DegradedReason| matches!(doubt, DegradedReason::MissingCoins(_));
         let live = self.live.as_ref();
-        if live.is_some_and(|live| live.doubts().any(|doubt| is_missing(&doubt))) {
+        if live.is_some_and(|live| live.degraded_reasons().any(|doubt| is_missing(&doubt))) {
             self.review_coins();
         }
     }
@@ -66,7 +66,7 @@ impl Engine {
                 continue;
             }
             if held > Amount::ZERO && unlisted.contains(&self.evidence().base_of(coin)) {
-                self.set_doubt(Doubt::MissingCoins(coin), true);
+                self.set_degraded(DegradedReason::MissingCoins(coin), true);
             }
         }
         self.update_state();

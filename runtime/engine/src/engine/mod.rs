@@ -50,7 +50,7 @@ mod contradiction;
 mod cover;
 mod cuts;
 mod deadman;
-mod doubts;
+mod degraded_reasons;
 mod ends;
 mod external;
 mod fee_costs;

@@ -7,7 +7,7 @@
 //! to return them, the run does not wait.
 
 use serde::{Deserialize, Serialize};
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::order::Surface;
 use windvane_model::truth::AccountTruth;
 
@@ -39,19 +39,19 @@ impl Engine {
     /// Whether opening orders wait until the account's modes are read.
     pub fn awaits_modes(&self) -> bool {
         let live = self.live.as_ref();
-        live.is_some_and(|live| live.doubts_any(&[Doubt::Modes]))
+        live.is_some_and(|live| live.doubts_any(&[DegradedReason::Modes]))
     }
 
     pub(super) fn begin_modes(&mut self) {
         let live = self.live.as_ref();
         let has_modes = live.is_some_and(|live| live.config.surfaces.contains(&Surface::Futures));
         let is_open = has_modes && !self.known_modes.are_told();
-        self.set_doubt(Doubt::Modes, is_open);
+        self.set_degraded(DegradedReason::Modes, is_open);
     }
 
     pub(super) fn compare_modes(&mut self, surface: Surface, account: &AccountTruth) {
         if let Some(can_trade) = account.can_trade {
-            self.set_doubt(Doubt::CanTrade(surface), !can_trade);
+            self.set_degraded(DegradedReason::CanTrade(surface), !can_trade);
             self.note_can_trade(surface, can_trade);
         }
         if let Some(hedge) = account.hedge_mode {
@@ -69,7 +69,7 @@ impl Engine {
     }
 
     pub(super) fn take_position_mode(&mut self, hedge: bool) {
-        self.set_doubt(Doubt::PositionMode, hedge != self.hedge_mode);
+        self.set_degraded(DegradedReason::PositionMode, hedge != self.hedge_mode);
         self.known_modes.position = true;
         self.review_modes();
     }
@@ -77,14 +77,14 @@ impl Engine {
     pub(super) fn take_asset_mode(&mut self, multi_assets: bool) {
         let live = self.live.as_ref();
         let differs = live.is_some_and(|live| live.config.multi_assets != multi_assets);
-        self.set_doubt(Doubt::AssetMode, differs);
+        self.set_degraded(DegradedReason::AssetMode, differs);
         self.known_modes.assets = true;
         self.review_modes();
     }
 
     fn review_modes(&mut self) {
         if self.known_modes.are_told() {
-            self.set_doubt(Doubt::Modes, false);
+            self.set_degraded(DegradedReason::Modes, false);
         }
     }
 
@@ -96,8 +96,11 @@ impl Engine {
     /// Takes over the modes that an earlier process read. A mode that differed from the
     /// configuration is read again, because it may match by now.
     pub(super) fn inherit_modes(&mut self, from: &Self) {
-        let doubted = [Doubt::PositionMode, Doubt::AssetMode];
-        let differed = from.doubts().iter().any(|doubt| doubted.contains(doubt));
+        let doubted = [DegradedReason::PositionMode, DegradedReason::AssetMode];
+        let differed = from
+            .degraded_reasons()
+            .iter()
+            .any(|doubt| doubted.contains(doubt));
         let same = from.hedge_mode == self.hedge_mode
             && from.live.as_ref().map(|live| live.config.multi_assets)
                 == self.live.as_ref().map(|live| live.config.multi_assets);

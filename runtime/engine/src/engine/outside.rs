@@ -7,7 +7,7 @@ use windvane_evidence::Key;
 use windvane_evidence::close_gains::CloseGain;
 use windvane_evidence::outside::closing_side;
 use windvane_model::decimal::Amount;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Notice};
 use windvane_model::ids::{InstrumentId, OrderSeq, StrategyId, Time};
 use windvane_model::order::{PositionSide, Side, Surface};
@@ -84,15 +84,15 @@ impl Engine {
     pub(super) fn review_unlisted(&mut self) {
         let unlisted = self.outside.review(&self.ledgers.account);
         self.forced_traces.review(&self.ledgers.account);
-        for doubt in self.doubts() {
-            if let Doubt::Unlisted(id) = doubt
+        for doubt in self.degraded_reasons() {
+            if let DegradedReason::Unlisted(id) = doubt
                 && !unlisted.contains(&id)
             {
-                self.set_doubt(doubt, false);
+                self.set_degraded(doubt, false);
             }
         }
         for id in unlisted {
-            self.set_doubt(Doubt::Unlisted(id), true);
+            self.set_degraded(DegradedReason::Unlisted(id), true);
         }
         self.update_state();
     }

@@ -4,7 +4,7 @@ use windvane_evidence::outside::REDUCES_NOTHING;
 use windvane_evidence::past::READ_LAG_MS;
 use windvane_evidence::stated_fills::Statement;
 use windvane_model::config::OnFault;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Effect, Notice};
 use windvane_model::event::EventKind;
 use windvane_model::ids::{ClientOrderId, InstrumentId, OrderSeq, StrategyId, Time};
@@ -416,7 +416,7 @@ impl Engine {
             return;
         }
         let surface = self.surface_of(instrument);
-        let doubt = Doubt::Reconciliation(surface);
+        let doubt = DegradedReason::Reconciliation(surface);
         if self
             .live
             .as_ref()
@@ -448,7 +448,7 @@ impl Engine {
             return;
         };
         let surface = self.surface_of(order.instrument());
-        self.set_doubt(Doubt::Reconciliation(surface), true);
+        self.set_degraded(DegradedReason::Reconciliation(surface), true);
         self.update_state();
         self.reconcile_soon(surface);
     }
@@ -540,7 +540,7 @@ impl Engine {
         order.lost = order.lost.or(Some(now));
         let before = order.state;
         self.forget_exposure(seq);
-        self.move_order(seq, OrderMove::Doubt, before, false);
+        self.move_order(seq, OrderMove::DegradedReason, before, false);
     }
 
     /// Moves an order along its state table, reports it to its strategy, and ends it once no fill

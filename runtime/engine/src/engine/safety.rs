@@ -3,7 +3,7 @@
 
 use windvane_model::config::OnFault;
 use windvane_model::decimal::Amount;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Notice;
 use windvane_model::event::EventKind;
 use windvane_model::holding::Ledger;
@@ -170,9 +170,9 @@ impl Engine {
         }
         self.accept_forced_closes();
         self.give_up_missing_coins();
-        self.set_doubt(Doubt::MarginCall, false);
-        self.set_doubt(Doubt::Ownership, false);
-        self.set_doubt(Doubt::BrokenInvariant, false);
+        self.set_degraded(DegradedReason::MarginCall, false);
+        self.set_degraded(DegradedReason::Ownership, false);
+        self.set_degraded(DegradedReason::BrokenInvariant, false);
         let tries = self.try_blocks_again();
         self.accept_instance();
         let before = self.state;

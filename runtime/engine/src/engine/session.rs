@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use windvane_evidence::line::Line;
 use windvane_evidence::past::Newest;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Notice;
 use windvane_model::ids::{InstrumentId, StrategyId, Time};
 use windvane_model::live::{LiveConfig, LiveInput, OnStop};
@@ -44,7 +44,7 @@ enum Stage {
 pub(super) struct Session {
     pub(super) config: LiveConfig,
     stage: Stage,
-    doubts: BTreeSet<Doubt>,
+    doubts: BTreeSet<DegradedReason>,
     pub(super) lines: BTreeMap<Surface, Line>,
     /// One entry per instrument; those of spot instruments are unused.
     pub(super) countdowns: Vec<Countdown>,
@@ -101,21 +101,21 @@ impl Session {
         self.lost && !self.is_running() && line.is_some_and(|line| line.clean.is_none())
     }
 
-    pub(super) fn doubts(&self) -> impl Iterator<Item = Doubt> {
+    pub(super) fn degraded_reasons(&self) -> impl Iterator<Item = DegradedReason> {
         self.doubts.iter().copied()
     }
 
-    pub(super) const fn doubt_set(&self) -> &BTreeSet<Doubt> {
+    pub(super) const fn doubt_set(&self) -> &BTreeSet<DegradedReason> {
         &self.doubts
     }
 
     /// Whether there are degraded reasons, and all of them are of this kind.
-    pub(super) fn is_doubted_only_for(&self, kind: impl Fn(&Doubt) -> bool) -> bool {
+    pub(super) fn is_doubted_only_for(&self, kind: impl Fn(&DegradedReason) -> bool) -> bool {
         !self.doubts.is_empty() && self.doubts.iter().all(kind)
     }
 
     /// Whether one of these degraded reasons holds.
-    pub(super) fn doubts_any(&self, doubts: &[Doubt]) -> bool {
+    pub(super) fn doubts_any(&self, doubts: &[DegradedReason]) -> bool {
         doubts.iter().any(|doubt| self.doubts.contains(doubt))
     }
 
@@ -138,13 +138,16 @@ impl Session {
     /// Whether the state of a surface can be acted on (`docs/promises.md#5-blind-means-careful`).
     pub(super) fn sees(&self, surface: Surface) -> bool {
         self.stage == Stage::Running
-            && !self.doubts.contains(&Doubt::Stream(surface))
-            && !self.doubts.contains(&Doubt::Reconciliation(surface))
+            && !self.doubts.contains(&DegradedReason::Stream(surface))
+            && !self
+                .doubts
+                .contains(&DegradedReason::Reconciliation(surface))
     }
 
     /// Whether a surface's account is not reconciled.
     pub(super) fn is_unexplained(&self, surface: Surface) -> bool {
-        self.doubts.contains(&Doubt::Reconciliation(surface))
+        self.doubts
+            .contains(&DegradedReason::Reconciliation(surface))
     }
 
     /// Whether the last reconciliation of a surface is too old to be trusted
@@ -165,10 +168,10 @@ impl Session {
     /// Its age is checked here too: after the process was suspended, the watch has not yet run.
     pub(super) fn healthy(&self, surface: Surface, now: Time) -> bool {
         let doubted = [
-            Doubt::Journal,
-            Doubt::Clock(surface),
-            Doubt::Stream(surface),
-            Doubt::Reconciliation(surface),
+            DegradedReason::Journal,
+            DegradedReason::Clock(surface),
+            DegradedReason::Stream(surface),
+            DegradedReason::Reconciliation(surface),
         ];
         let aged = self.is_old(surface, now) || self.is_silent(surface, now);
         let doubted = doubted.iter().any(|doubt| self.doubts.contains(doubt));
@@ -205,10 +208,12 @@ impl Engine {
                 live.stage = Stage::Syncing;
                 self.began = Some(now);
                 live.begun_blind = live.lost.then_some(now);
-                let doubts = live
-                    .lines
-                    .keys()
-                    .flat_map(|surface| [Doubt::Stream(*surface), Doubt::Clock(*surface)]);
+                let doubts = live.lines.keys().flat_map(|surface| {
+                    [
+                        DegradedReason::Stream(*surface),
+                        DegradedReason::Clock(*surface),
+                    ]
+                });
                 live.doubts.extend(doubts);
                 self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
                 self.begin_modes();
@@ -241,11 +246,11 @@ impl Engine {
             } => {
                 if let Some(line) = live.lines.get_mut(&surface) {
                     line.read_clock(offset_ns, error_ns, now);
-                    self.set_doubt(Doubt::Clock(surface), false);
+                    self.set_degraded(DegradedReason::Clock(surface), false);
                 }
                 self.count_predecessors_by(surface, offset_ns);
             }
-            LiveInput::Journal { healthy } => self.set_doubt(Doubt::Journal, !healthy),
+            LiveInput::Journal { healthy } => self.set_degraded(DegradedReason::Journal, !healthy),
             LiveInput::Stop => self.stop(),
             LiveInput::Watchdog { armed } => self.handle_watchdog(armed),
             LiveInput::BeatHeard { number } => self.handle_beat_heard(number),
@@ -337,7 +342,7 @@ impl Engine {
             self.forget_stated_positions();
         }
         self.forget_stated_balances(surface);
-        self.set_doubt(Doubt::Stream(surface), true);
+        self.set_degraded(DegradedReason::Stream(surface), true);
     }
 
     pub(super) fn line_mut(&mut self, surface: Surface) -> Option<&mut Line> {
@@ -359,7 +364,7 @@ impl Engine {
     pub(super) fn doubt_clock(&mut self, surface: Surface) {
         if let Some(line) = self.line_mut(surface) {
             line.forget_clock();
-            self.set_doubt(Doubt::Clock(surface), true);
+            self.set_degraded(DegradedReason::Clock(surface), true);
             self.update_state();
         }
     }
@@ -371,16 +376,19 @@ impl Engine {
         let stream_up = live.lines.get(&surface).is_some_and(|line| line.stream_up);
         let denied = self.is_denied_an_order(surface);
         let missing = self.is_fill_overdue(surface);
-        self.set_doubt(Doubt::Reconciliation(surface), old || denied || missing);
+        self.set_degraded(
+            DegradedReason::Reconciliation(surface),
+            old || denied || missing,
+        );
         if stream_up {
-            self.set_doubt(Doubt::Stream(surface), false);
+            self.set_degraded(DegradedReason::Stream(surface), false);
         }
         self.update_state();
         // While the run is halted, the state does not change, but a close may have waited for this.
         self.continue_all_flattening();
     }
 
-    pub(super) fn set_doubt(&mut self, doubt: Doubt, doubted: bool) {
+    pub(super) fn set_degraded(&mut self, doubt: DegradedReason, doubted: bool) {
         let was_on_trial = self.is_on_trial();
         let Some(live) = &mut self.live else { return };
         let changed = if doubted {
@@ -399,7 +407,7 @@ impl Engine {
     /// Records that the state of an earlier process is lost. Unless the account turns out to be
     /// flat, an operator must confirm that strategies may start from zero. Called before any input.
     pub fn doubt_ownership(&mut self) {
-        self.set_doubt(Doubt::Ownership, true);
+        self.set_degraded(DegradedReason::Ownership, true);
         if let Some(live) = &mut self.live {
             live.lost = true;
         }
@@ -427,9 +435,9 @@ impl Engine {
                 continue;
             };
             let stale = line.is_clock_old(now);
-            self.set_doubt(Doubt::Clock(surface), stale);
+            self.set_degraded(DegradedReason::Clock(surface), stale);
             if running && old {
-                self.set_doubt(Doubt::Reconciliation(surface), true);
+                self.set_degraded(DegradedReason::Reconciliation(surface), true);
             }
             if silent || unseen {
                 self.distrust_stream(surface);
@@ -510,7 +518,7 @@ impl Engine {
         let from = self.state;
         self.enter(state);
         if self.live.is_some() {
-            let doubts = self.doubts();
+            let doubts = self.degraded_reasons();
             codec::record_state(&mut self.recorder, self.now, from, state, &doubts);
             self.notices.push_back(Notice::State {
                 time: self.now,
@@ -535,7 +543,7 @@ impl Engine {
             && !live
                 .doubts
                 .iter()
-                .any(|doubt| matches!(doubt, Doubt::Clock(_)))
+                .any(|doubt| matches!(doubt, DegradedReason::Clock(_)))
             && !self
                 .orders
                 .iter()
@@ -547,7 +555,7 @@ impl Engine {
             live.stage = Stage::Running;
         }
         if self.is_flat() {
-            self.set_doubt(Doubt::Ownership, false);
+            self.set_degraded(DegradedReason::Ownership, false);
         }
         if self.start_equity.is_none() {
             // A fill may arrive before the next price: its cost counts as a loss.

@@ -4,7 +4,7 @@
 use windvane_evidence::outside::renamed;
 use windvane_model::config::EngineConfig;
 use windvane_model::decimal::{AMOUNT_SCALE, pow10};
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::holding::Ledger;
 use windvane_model::ids::StrategyId;
 use windvane_model::instrument::Instrument;
@@ -117,9 +117,13 @@ impl Engine {
         heir.now = self.now;
         heir.sequence = self.sequence;
         heir.latch = self.latch;
-        for doubt in [Doubt::MarginCall, Doubt::Ownership, Doubt::BrokenInvariant] {
-            if self.doubts().contains(&doubt) {
-                heir.set_doubt(doubt, true);
+        for doubt in [
+            DegradedReason::MarginCall,
+            DegradedReason::Ownership,
+            DegradedReason::BrokenInvariant,
+        ] {
+            if self.degraded_reasons().contains(&doubt) {
+                heir.set_degraded(doubt, true);
             }
         }
         if planted!(EpochReused) {
@@ -288,7 +292,7 @@ impl Engine {
             // Requests that were in flight when the process ended may have arrived, and so may
             // orders that were held.
             order.held = false;
-            order.apply(OrderMove::Doubt);
+            order.apply(OrderMove::DegradedReason);
             order.lost = Some(self.now);
             order.denied = None;
             order.questions = Questions::default();

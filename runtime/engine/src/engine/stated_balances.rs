@@ -1,7 +1,7 @@
 //! Balances that account events report and that the books do not have: the degraded reason of it
 //! (`windvane_evidence::stated_balances`).
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::Time;
 use windvane_model::order::Surface;
 use windvane_model::protocol::AccountUpdate;
@@ -25,10 +25,10 @@ impl Engine {
     fn doubt_stated_balances(&mut self, surface: Surface) {
         let evidence = self.evidence();
         let is_overdue = self.stated_balances.is_overdue(&evidence, surface);
-        let doubt = Doubt::StatedBalance(surface);
+        let doubt = DegradedReason::StatedBalance(surface);
         let live = self.live.as_ref();
         if live.is_some_and(|live| live.doubts_any(&[doubt]) != is_overdue) {
-            self.set_doubt(doubt, is_overdue);
+            self.set_degraded(doubt, is_overdue);
             self.update_state();
         }
     }

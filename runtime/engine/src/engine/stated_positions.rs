@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::order::Surface;
 use windvane_model::protocol::AccountUpdate;
@@ -32,9 +32,9 @@ impl Engine {
     fn doubt_stated_positions(&mut self) {
         let overdue = self.stated_positions.overdue(&self.evidence());
         let instruments: BTreeSet<InstrumentId> = overdue.iter().map(|(id, _)| *id).collect();
-        let doubts = self.doubts();
+        let doubts = self.degraded_reasons();
         let known = doubts.iter().filter_map(|doubt| match doubt {
-            Doubt::StatedPosition(id) => Some(*id),
+            DegradedReason::StatedPosition(id) => Some(*id),
             _ => None,
         });
         let known: BTreeSet<InstrumentId> = known.collect();
@@ -48,10 +48,10 @@ impl Engine {
             return;
         }
         for id in ended {
-            self.set_doubt(Doubt::StatedPosition(id), false);
+            self.set_degraded(DegradedReason::StatedPosition(id), false);
         }
         for id in begun {
-            self.set_doubt(Doubt::StatedPosition(id), true);
+            self.set_degraded(DegradedReason::StatedPosition(id), true);
         }
         self.update_state();
     }

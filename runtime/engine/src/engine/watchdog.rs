@@ -1,7 +1,7 @@
 //! The dead man's switch of spot: orders wait for cover by the watchdog process, and heartbeats
 //! leave on evidence of health alone (`windvane_supervision::watchdog`).
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Effect, HeartbeatNotice, Notice};
 use windvane_model::ids::OrderSeq;
 use windvane_model::order::Surface;
@@ -23,7 +23,7 @@ impl Engine {
     /// Begins a live run, in which no watchdog covers spot orders yet.
     pub(super) fn begin_watchdog(&mut self) {
         if self.is_watched(Surface::Spot) {
-            self.set_doubt(Doubt::Watchdog, true);
+            self.set_degraded(DegradedReason::Watchdog, true);
             self.timers.set(self.now, Timer::Beat);
         }
     }
@@ -57,7 +57,7 @@ impl Engine {
         if armed {
             self.beat();
         } else {
-            self.set_doubt(Doubt::Watchdog, self.is_watched(Surface::Spot));
+            self.set_degraded(DegradedReason::Watchdog, self.is_watched(Surface::Spot));
         }
     }
 
@@ -70,7 +70,7 @@ impl Engine {
         let Some(held) = live.watchdog.hear(number, countdown_ms, now) else {
             return;
         };
-        self.set_doubt(Doubt::Watchdog, false);
+        self.set_degraded(DegradedReason::Watchdog, false);
         for (seq, record) in held {
             self.send_order(seq, record);
         }
@@ -112,7 +112,7 @@ impl Engine {
         if !live.watchdog.lapse(now) {
             return;
         }
-        self.set_doubt(Doubt::Watchdog, true);
+        self.set_degraded(DegradedReason::Watchdog, true);
         let spot = self
             .orders
             .iter()

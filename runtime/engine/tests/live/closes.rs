@@ -3,7 +3,7 @@
 //! of these.
 
 use windvane_engine::engine::CloseReason;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::input::Command;
 use windvane_model::live::{LiveInput, OnStop};
 use windvane_model::{
@@ -182,9 +182,9 @@ fn flatten_does_not_wait_for_agreeing_snapshots() {
     // the time.
     world.venue.swing.set(Amount(100_000_000));
     world.pass(60_000);
-    let doubts = world.account.engine.doubts();
+    let doubts = world.account.engine.degraded_reasons();
     assert!(
-        doubts.contains(&Doubt::Reconciliation(FUTURES)),
+        doubts.contains(&DegradedReason::Reconciliation(FUTURES)),
         "{doubts:?}"
     );
     flatten(&mut world);

@@ -1,6 +1,6 @@
 //! Events that were lost while the user stream was down, and account snapshots that are older.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::live::LiveInput;
 use windvane_model::run_state::RunState;
 use windvane_model::{Amount, OrderStatus, PositionSide, Request, Side, Surface};
@@ -12,7 +12,7 @@ use super::support::{Account, MM, USDT, fill, instrument, limit};
 use super::world::ready;
 
 const FUTURES: Surface = Surface::Futures;
-const CUT: Doubt = Doubt::LostEvents(FUTURES);
+const CUT: DegradedReason = DegradedReason::LostEvents(FUTURES);
 
 /// A person closes a position of 10,000 at 98.0 while the stream is down for three seconds. Account
 /// snapshots still show the account before the close.
@@ -46,14 +46,18 @@ fn snapshots_soon_after_a_disconnect_do_not_clear_its_reason() {
             assert_ne!(world.account.engine.run_state(), RunState::Ready);
             world.pass(250);
         }
-        assert_eq!(world.account.engine.doubts(), [CUT]);
+        assert_eq!(world.account.engine.degraded_reasons(), [CUT]);
         world.venue.stale = None;
         for _ in 0..160 {
             let is_ready = world.account.engine.run_state() == RunState::Ready;
             assert!(!is_ready || qty(&world.account) == 0, "routes {routes}");
             world.pass(250);
         }
-        assert_eq!(world.account.engine.doubts(), [], "routes {routes}");
+        assert_eq!(
+            world.account.engine.degraded_reasons(),
+            [],
+            "routes {routes}"
+        );
         assert_eq!(world.account.engine.run_state(), RunState::Ready);
         assert_eq!(qty(&world.account), 0);
         let resting = world.account.engine.orders().iter().count();
@@ -79,12 +83,12 @@ fn a_snapshot_newer_than_the_disconnect_clears_its_reason() {
     let mut account = holding();
     cut(&mut account);
     account.sync();
-    assert_eq!(account.engine.doubts(), [CUT]);
+    assert_eq!(account.engine.degraded_reasons(), [CUT]);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    let texts = account.engine.told_doubts(&[CUT]);
+    let texts = account.engine.reported_reasons(&[CUT]);
     assert!(texts[0].contains("was down"), "{texts:?}");
     account.seconds(11);
-    assert_eq!(account.engine.doubts(), [CUT]);
+    assert_eq!(account.engine.degraded_reasons(), [CUT]);
     account.seconds(2);
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
@@ -99,7 +103,7 @@ fn countdowns_are_renewed_while_events_may_be_lost() {
     account.sync();
     let mut renewed = false;
     for _ in 0..11 {
-        assert_eq!(account.engine.doubts(), [CUT]);
+        assert_eq!(account.engine.degraded_reasons(), [CUT]);
         account.pass(1_000);
         account.alive();
         account.clock();
@@ -128,7 +132,7 @@ fn a_start_with_a_position_waits_for_a_newer_account_snapshot() {
     account.begin();
     account.sync();
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    assert_eq!(account.engine.doubts(), [CUT]);
+    assert_eq!(account.engine.degraded_reasons(), [CUT]);
     account.seconds(13);
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }

@@ -1,7 +1,7 @@
 //! Promise 4: no order is sent without an armed countdown, and no countdown is renewed while the
 //! run is not healthy.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::HeartbeatNotice;
 use windvane_model::input::Command;
 use windvane_model::live::{LiveInput, OnStop};
@@ -139,11 +139,11 @@ fn open_orders_without_a_countdown_are_a_degraded_reason() {
     account.sync_with(&[open]);
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
     account.countdown_reply(Outcome::Unknown);
-    assert!((account.engine.doubts()).contains(&Doubt::Countdown(BTC)));
+    assert!((account.engine.degraded_reasons()).contains(&DegradedReason::Countdown(BTC)));
     account.pass(500);
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
     account.countdown_reply(Outcome::Done(COUNTDOWN_MS));
-    assert!(!(account.engine.doubts()).contains(&Doubt::Countdown(BTC)));
+    assert!(!(account.engine.degraded_reasons()).contains(&DegradedReason::Countdown(BTC)));
 }
 
 #[test]
@@ -222,13 +222,17 @@ fn fail_to_renew(account: &mut Account, times: usize) {
 fn failed_renewals_are_a_degraded_reason_until_one_is_confirmed() {
     let (mut account, _) = due();
     fail_to_renew(&mut account, 2);
-    assert_eq!(account.engine.doubts(), [], "it can still be tried in time");
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [],
+        "it can still be tried in time"
+    );
     fail_to_renew(&mut account, 1);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    let doubts = account.engine.doubts();
-    let blocked = Doubt::TradingBlocked(Surface::Futures);
-    assert_eq!(doubts, [Doubt::Countdown(BTC), blocked]);
-    let told = account.engine.told_doubts(&doubts);
+    let doubts = account.engine.degraded_reasons();
+    let blocked = DegradedReason::TradingBlocked(Surface::Futures);
+    assert_eq!(doubts, [DegradedReason::Countdown(BTC), blocked]);
+    let told = account.engine.reported_reasons(&doubts);
     assert!(told[0].contains("futures:BTCUSDT"), "{told:?}");
     account.confirm_countdowns();
     assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -246,11 +250,14 @@ fn an_expired_countdown_degrades_the_run_while_orders_are_open() {
         account.sync();
     }
     assert!(heartbeats(&account).contains(&HeartbeatNotice::Lapsed));
-    assert_eq!(account.engine.doubts(), [Doubt::Countdown(BTC)]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::Countdown(BTC)]
+    );
     let id = account.id(MM, order);
     account.update(update(id, Side::Buy, OrderStatus::Canceled, 0));
     account.pass(2_000);
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
@@ -259,10 +266,14 @@ fn a_countdown_that_cannot_be_armed_blocks_trading() {
     let mut account = ready();
     account.submit(MM, limit(Side::Buy, 990, 1));
     fail_to_renew(&mut account, 2);
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
     fail_to_renew(&mut account, 1);
-    let blocked = Doubt::TradingBlocked(Surface::Futures);
-    assert_eq!(account.engine.doubts(), [blocked], "no order is open");
+    let blocked = DegradedReason::TradingBlocked(Surface::Futures);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [blocked],
+        "no order is open"
+    );
 }
 
 #[test]

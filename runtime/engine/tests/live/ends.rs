@@ -1,7 +1,7 @@
 //! A strategy receives the end of an order once, with all fills. An instance whose saved state does
 //! not include the end receives it again.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::event::EventKind;
 use windvane_model::input::FaultKind;
 use windvane_model::order_state::OrderState;
@@ -135,7 +135,7 @@ fn an_end_during_quarantine_is_delivered_to_the_next_instance() {
 #[test]
 fn an_unknown_own_order_shows_that_the_journal_is_an_old_copy() {
     let ready = (RunState::Ready, Vec::new());
-    let doubted = (RunState::Degraded, vec![Doubt::Ownership]);
+    let doubted = (RunState::Degraded, vec![DegradedReason::Ownership]);
     for (id, expected) in [
         ("mm.7.2", ready),
         ("mm.7.3", doubted.clone()),
@@ -167,6 +167,10 @@ fn an_unknown_own_order_shows_that_the_journal_is_an_old_copy() {
             account.confirm_countdowns();
         }
         let engine = &account.engine;
-        assert_eq!((engine.run_state(), engine.doubts()), expected, "{id}");
+        assert_eq!(
+            (engine.run_state(), engine.degraded_reasons()),
+            expected,
+            "{id}"
+        );
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::run_state::RunState;
 use windvane_model::{
     Amount, AssetId, Input, OrderStatus, Outcome, Qty, Side, StrategyId, Time, UserEvent,
@@ -140,8 +140,13 @@ fn unseen_ms(place: usize, lists_flat: bool, lost: Amount) -> usize {
             late.trade_for(1, 0);
         }
     }
-    let doubts = late.exchange.account.engine.doubts();
-    let has_reason = |doubt: &Doubt| matches!(doubt, Doubt::StatedBalance(_) | Doubt::Unlisted(_));
+    let doubts = late.exchange.account.engine.degraded_reasons();
+    let has_reason = |doubt: &DegradedReason| {
+        matches!(
+            doubt,
+            DegradedReason::StatedBalance(_) | DegradedReason::Unlisted(_)
+        )
+    };
     assert!(
         !doubts.is_empty() && doubts.iter().all(has_reason),
         "{doubts:?}"

@@ -1,7 +1,7 @@
 //! Closes that an account event reports without an order event, while the venue does not list
 //! forced orders.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::forced::ForcedClose;
 use windvane_model::protocol::{AccountReason, AccountUpdate, PositionUpdate};
 use windvane_model::run_state::{Latch, RunState};
@@ -178,7 +178,10 @@ fn a_forced_close_is_found_although_an_own_exit_follows() {
     account.placed(id, Outcome::Done(order_report(id, OrderStatus::New, 0)));
     account.update(update(id, Side::Sell, OrderStatus::New, 0));
     account.pass(1_200);
-    assert_eq!(account.engine.doubts(), [Doubt::Unlisted(BTC)]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::Unlisted(BTC)]
+    );
     account.canceled(
         id,
         Outcome::Done(order_report(id, OrderStatus::Canceled, 0)),
@@ -312,8 +315,8 @@ fn an_unexplained_close_degrades_the_run_within_a_second() {
     state_close(&mut account);
     account.pass(1_000);
     assert_eq!(
-        account.engine.doubts(),
-        [Doubt::Unlisted(BTC)],
+        account.engine.degraded_reasons(),
+        [DegradedReason::Unlisted(BTC)],
         "{:?}",
         account.sent
     );
@@ -426,7 +429,10 @@ fn a_snapshot_older_than_the_event_keeps_the_degraded_reason() {
             account.tell(subject, truth);
         }
         account.confirm_countdowns();
-        let is_doubted = account.engine.doubts().contains(&Doubt::Unlisted(BTC));
+        let is_doubted = account
+            .engine
+            .degraded_reasons()
+            .contains(&DegradedReason::Unlisted(BTC));
         assert!(is_doubted || !was_doubted, "{quarter}");
         was_doubted |= is_doubted;
     }

@@ -2,7 +2,7 @@
 //! becomes degraded.
 
 use windvane_engine::engine::FolderIds;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::run_state::RunState;
@@ -135,15 +135,20 @@ fn after_a_wiped_folder_a_position_prevents_new_exposure() {
             account.confirm_countdowns();
         }
         assert_eq!(account.engine.instance_watch(), None);
-        let doubts = account.engine.doubts();
+        let doubts = account.engine.degraded_reasons();
         assert_eq!(
-            doubts.contains(&Doubt::Ownership),
+            doubts.contains(&DegradedReason::Ownership),
             held != 0,
             "{held}: {doubts:?}"
         );
         let resumed = Input::Command(Command::Resume);
         account.handle(resumed);
-        assert!(!account.engine.doubts().contains(&Doubt::Ownership));
+        assert!(
+            !account
+                .engine
+                .degraded_reasons()
+                .contains(&DegradedReason::Ownership)
+        );
     }
 }
 
@@ -243,7 +248,10 @@ fn fills_expiries_and_cancels_do_not_show_another_instance() {
     pass(&mut account, WATCH_S + 3, &[]);
     assert_eq!(account.engine.other_instance(), None);
     // The fills are unowned, so a person must assign them.
-    assert_eq!(account.engine.doubts(), [Doubt::Ownership]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::Ownership]
+    );
 }
 
 #[test]
@@ -258,8 +266,8 @@ fn take_over_adopts_orders_without_a_watch() {
     assert_eq!(cancels(&account), 1);
     accepted(&mut account, "mm.6.5");
     assert_eq!(
-        account.engine.doubts(),
-        [Doubt::AnotherInstance],
+        account.engine.degraded_reasons(),
+        [DegradedReason::AnotherInstance],
         "the other instance is running"
     );
 }
@@ -275,9 +283,9 @@ fn a_running_instance_degrades_when_it_sees_another() {
             accepted(&mut account, "mm.8.1");
         }
         assert_eq!(account.engine.run_state(), RunState::Degraded);
-        let doubts = account.engine.doubts();
-        assert_eq!(doubts, [Doubt::AnotherInstance]);
-        let told = account.engine.told_doubts(&doubts).join(" ");
+        let doubts = account.engine.degraded_reasons();
+        assert_eq!(doubts, [DegradedReason::AnotherInstance]);
+        let told = account.engine.reported_reasons(&doubts).join(" ");
         assert!(told.contains(".8."), "{told}");
         assert_eq!(
             (cancels(&account), account.engine.orders().iter().count()),
@@ -381,13 +389,19 @@ fn an_order_listed_late_after_a_take_over_is_adopted() {
             account.update(event);
         }
         pass(&mut account, 31, &open);
-        let doubts = account.engine.doubts();
-        assert!(!doubts.contains(&Doubt::AnotherInstance), "{is_accepted}");
+        let doubts = account.engine.degraded_reasons();
+        assert!(
+            !doubts.contains(&DegradedReason::AnotherInstance),
+            "{is_accepted}"
+        );
         assert_eq!(account.engine.orders().iter().count(), 1);
         assert!(cancels(&account) >= 1, "its strategy is not configured");
         let now = [open[0], young("mm.6.5", &account)];
         pass(&mut account, 31, &now);
-        let doubts = account.engine.doubts();
-        assert!(doubts.contains(&Doubt::AnotherInstance), "{is_accepted}");
+        let doubts = account.engine.degraded_reasons();
+        assert!(
+            doubts.contains(&DegradedReason::AnotherInstance),
+            "{is_accepted}"
+        );
     }
 }

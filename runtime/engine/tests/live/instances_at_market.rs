@@ -2,7 +2,7 @@
 //! stays open. Account trades show it, and a query for the order of such a trade returns its client
 //! order id.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::Refusal;
@@ -218,8 +218,8 @@ fn a_late_fill_of_an_older_order_proves_no_other_instance() {
     market.pass(&mut account, WATCH_S);
     assert_eq!(account.engine.other_instance(), None);
     assert_eq!(
-        account.engine.doubts(),
-        [Doubt::Ownership],
+        account.engine.degraded_reasons(),
+        [DegradedReason::Ownership],
         "the fill is unowned"
     );
 }
@@ -254,7 +254,10 @@ fn with_an_old_copy_of_a_folder_a_person_must_assign_positions() {
     market.answer(&mut account);
     assert!(account.engine.instance_watch().is_some());
     market.pass(&mut account, WATCH_S + 3);
-    assert_eq!(account.engine.doubts(), [Doubt::Ownership]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::Ownership]
+    );
 }
 
 #[test]
@@ -272,7 +275,10 @@ fn take_over_starts_without_a_watch() {
         surface: Surface::Futures,
     });
     market.answer(&mut account);
-    assert_eq!(account.engine.doubts(), [Doubt::AnotherInstance]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::AnotherInstance]
+    );
     assert_eq!(told_of_another(&account), 1);
 }
 
@@ -286,7 +292,10 @@ fn a_trade_whose_event_was_lost_degrades_a_running_instance() {
         surface: Surface::Futures,
     });
     market.answer(&mut account);
-    assert_eq!(account.engine.doubts(), [Doubt::AnotherInstance]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::AnotherInstance]
+    );
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     assert_eq!(told_of_another(&account), 1);
     account.handle(Input::Command(Command::Resume));
@@ -301,7 +310,12 @@ fn a_running_instance_reports_another_one_once() {
         let id = ClientOrderId::new(&format!("mm.8.{number}")).unwrap();
         account.update(fill(id, Side::Buy, number, 1, 1, OrderStatus::Filled));
     }
-    assert!(account.engine.doubts().contains(&Doubt::AnotherInstance));
+    assert!(
+        account
+            .engine
+            .degraded_reasons()
+            .contains(&DegradedReason::AnotherInstance)
+    );
     assert_eq!(told_of_another(&account), 1);
 }
 
@@ -467,7 +481,10 @@ fn the_list_of_orders_after_a_reconnect_shows_another_instance() {
     market.execute("mm.8.1", account.now);
     reconnect(&mut account);
     market.answer(&mut account);
-    assert_eq!(account.engine.doubts(), [Doubt::AnotherInstance]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::AnotherInstance]
+    );
     assert_eq!(told_of_another(&account), 1);
 }
 
@@ -524,7 +541,10 @@ fn fills_of_orders_from_before_a_take_over_show_no_instance() {
         market.fill("mm.6.4", began.plus_ms(placed_ms), account.now);
         market.orders[0].0 = VenueOrderId(101);
         market.pass(&mut account, 5);
-        let is_seen = account.engine.doubts().contains(&Doubt::AnotherInstance);
+        let is_seen = account
+            .engine
+            .degraded_reasons()
+            .contains(&DegradedReason::AnotherInstance);
         assert_eq!(is_seen, is_alive);
         assert_eq!(told_of_another(&account), usize::from(is_alive));
     }

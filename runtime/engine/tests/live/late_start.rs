@@ -1,7 +1,7 @@
 //! A process that starts shortly after its last fill, on a venue with stale account snapshots. They
 //! show the account before that fill, and must not remove the fill from the strategy.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::protocol::Refusal;
 use windvane_model::run_state::RunState;
 use windvane_model::truth::{AccountTruth, Subject, Truth};
@@ -128,8 +128,8 @@ fn a_start_long_after_the_last_fill_does_not_wait() {
         quarter_second(&mut account, Trades::Told, &now);
     }
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    let lost = Doubt::LostEvents(Surface::Futures);
-    assert_eq!(account.engine.doubts(), [lost]);
+    let lost = DegradedReason::LostEvents(Surface::Futures);
+    assert_eq!(account.engine.degraded_reasons(), [lost]);
     let total = account.engine.balance(Surface::Futures, USDT).total;
     assert_eq!(total, now.balances[0].total);
 }
@@ -157,8 +157,8 @@ fn a_balance_older_than_the_last_fills_is_not_adopted() {
             assert_eq!(total, now.balances[0].total, "{lag} s, {quarter}");
             let is_ready = account.engine.run_state() == RunState::Ready;
             assert!(!is_late || !is_ready, "{lag} s, {quarter}");
-            let reason = Doubt::Reconciliation(Surface::Futures);
-            let is_told = account.engine.doubts().contains(&reason);
+            let reason = DegradedReason::Reconciliation(Surface::Futures);
+            let is_told = account.engine.degraded_reasons().contains(&reason);
             assert!(!is_late || quarter < 12 || is_told, "{lag} s, {quarter}");
         }
         assert_eq!(account.engine.run_state(), RunState::Ready, "{lag} s");

@@ -1,7 +1,7 @@
 //! A user stream that is seconds late, while responses report every order:
 //! `docs/promises.md#4-dead-mans-switch`.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::live::LiveInput;
 use windvane_model::run_state::RunState;
 use windvane_model::{OrderSeq, OrderStatus, Outcome, Side, Surface, Time};
@@ -20,7 +20,10 @@ fn settled() -> Account {
 }
 
 fn doubts_stream(account: &Account) -> bool {
-    account.engine.doubts().contains(&Doubt::Stream(FUTURES))
+    account
+        .engine
+        .degraded_reasons()
+        .contains(&DegradedReason::Stream(FUTURES))
 }
 
 /// An order that the response reports as filled at once.

@@ -1,6 +1,6 @@
 //! The states of a live run and their transitions.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::event::EventKind;
 use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
@@ -71,7 +71,10 @@ fn a_lost_stream_degrades_until_the_account_was_compared_again() {
     let mut account = ready();
     account.live(LiveInput::StreamDown { surface: FUTURES });
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    assert_eq!(account.engine.doubts(), [Doubt::Stream(FUTURES)]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::Stream(FUTURES)]
+    );
     account.live(LiveInput::StreamUp { surface: FUTURES });
     assert_eq!(
         account.engine.run_state(),
@@ -118,7 +121,10 @@ fn a_silent_stream_is_reconnected() {
         account.pass(999);
     }
     assert_eq!(account.reconnected, [FUTURES]);
-    assert_eq!(account.engine.doubts(), [Doubt::Stream(FUTURES)]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::Stream(FUTURES)]
+    );
 }
 
 #[test]
@@ -166,14 +172,17 @@ fn a_new_stream_need_not_report_orders_confirmed_before_it() {
         account.confirm_countdowns();
     }
     assert_eq!(account.reconnected, [FUTURES]);
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
 }
 
 #[test]
 fn a_margin_call_degrades_the_run_until_resume() {
     let mut account = ready();
     account.handle(Input::User(&UserEvent::MarginCall));
-    assert_eq!(account.engine.doubts(), [Doubt::MarginCall]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::MarginCall]
+    );
     account.seconds(40);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     account.handle(Input::Command(Command::Resume));
@@ -217,14 +226,17 @@ fn after_a_lost_journal(held: i64) -> Account {
 #[test]
 fn after_a_lost_journal_a_person_must_assign_positions() {
     let account = after_a_lost_journal(5);
-    assert_eq!(account.engine.doubts(), [Doubt::Ownership]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::Ownership]
+    );
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     let mut account = killed(account, next_config());
     account.begin();
     account.sync();
     assert_eq!(
-        account.engine.doubts(),
-        [Doubt::Ownership],
+        account.engine.degraded_reasons(),
+        [DegradedReason::Ownership],
         "the next process too"
     );
     account.handle(Input::Command(Command::Resume));
@@ -255,7 +267,7 @@ fn after_a_lost_journal_no_countdown_is_disarmed_too_early() {
 #[test]
 fn after_a_lost_journal_a_flat_account_is_ready() {
     let account = after_a_lost_journal(0);
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
@@ -265,8 +277,8 @@ fn unexpected_modes_and_missing_permissions_degrade_the_run() {
     account.handle(Input::User(&UserEvent::PositionMode { hedge: true }));
     account.handle(Input::User(&UserEvent::AssetMode { multi_assets: true }));
     assert_eq!(
-        account.engine.doubts(),
-        [Doubt::PositionMode, Doubt::AssetMode]
+        account.engine.degraded_reasons(),
+        [DegradedReason::PositionMode, DegradedReason::AssetMode]
     );
     account.handle(Input::User(&UserEvent::PositionMode { hedge: false }));
     account.handle(Input::User(&UserEvent::AssetMode {
@@ -284,7 +296,12 @@ fn unexpected_modes_and_missing_permissions_degrade_the_run() {
         };
         account.tell(subject, truth);
     }
-    assert!(account.engine.doubts().contains(&Doubt::CanTrade(FUTURES)));
+    assert!(
+        account
+            .engine
+            .degraded_reasons()
+            .contains(&DegradedReason::CanTrade(FUTURES))
+    );
 }
 
 #[test]
@@ -307,7 +324,10 @@ fn a_clock_that_was_not_read_for_long_degrades_the_run() {
         account.alive();
         account.sync();
     }
-    assert_eq!(account.engine.doubts(), [Doubt::Clock(FUTURES)]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::Clock(FUTURES)]
+    );
     account.clock();
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
@@ -336,7 +356,10 @@ fn a_timestamp_rejection_degrades_until_the_clock_is_read() {
     let id = account.id(MM, order);
     account.placed(id, super::support::refused(-1021));
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    assert_eq!(account.engine.doubts(), [Doubt::Clock(Surface::Futures)]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::Clock(Surface::Futures)]
+    );
     account.clock();
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }

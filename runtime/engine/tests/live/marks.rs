@@ -1,6 +1,6 @@
 //! Mark prices that stop while a position is held.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::run_state::RunState;
 use windvane_model::truth::{StatedPosition, Subject, Truth};
 use windvane_model::{Amount, Input, MarketEvent, OrderStatus, PositionSide, Reply, Side, Time};
@@ -98,10 +98,13 @@ fn a_current_mark_price_has_priority_over_a_snapshot() {
 fn without_any_mark_price_a_held_position_degrades_the_run() {
     let mut account = holding(Side::Buy);
     seconds(&mut account, Side::Buy, None, 58);
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
     seconds(&mut account, Side::Buy, None, 5);
-    assert_eq!(account.engine.doubts(), [Doubt::Mark(BTC)]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::Mark(BTC)]
+    );
     mark(&mut account, 99);
     account.pass(999);
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
 }

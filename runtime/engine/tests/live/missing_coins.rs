@@ -1,6 +1,6 @@
 //! Coins of strategies that a person or another program sold or withdrew on spot.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::ClientOrderId;
 use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
@@ -106,7 +106,10 @@ fn positions(account: &Account) -> [i64; 3] {
 }
 
 fn is_doubted(account: &Account) -> bool {
-    account.engine.doubts().contains(&Doubt::MissingCoins(BTC))
+    account
+        .engine
+        .degraded_reasons()
+        .contains(&DegradedReason::MissingCoins(BTC))
 }
 
 fn closed(account: &Account) -> Vec<i64> {
@@ -139,7 +142,9 @@ fn missing_coins_degrade_the_run_until_resume_removes_them() {
         read(&mut account, 40, (Amount::ZERO, left));
         assert!(is_doubted(&account), "{by_event}");
         assert_eq!(account.engine.run_state(), RunState::Degraded);
-        let words = account.engine.told_doubts(&account.engine.doubts());
+        let words = account
+            .engine
+            .reported_reasons(&account.engine.degraded_reasons());
         assert!(
             words.iter().any(|text| text.contains("BTCUSDT")),
             "{words:?}"
@@ -150,7 +155,7 @@ fn missing_coins_degrade_the_run_until_resume_removes_them() {
         assert_eq!(closed(&account), [10]);
         assert!(!is_doubted(&account));
         read(&mut account, 40, (Amount::ZERO, left));
-        assert_eq!(account.engine.doubts(), []);
+        assert_eq!(account.engine.degraded_reasons(), []);
         assert_eq!(account.engine.run_state(), RunState::Ready);
         assert_eq!(account.engine.balance(SPOT, BASE).total, Amount::ZERO);
     }
@@ -249,7 +254,10 @@ fn a_strategy_may_sell_remaining_coins_while_others_are_missing() {
     sell_by_hand(&mut account, 4);
     let left = money(&account);
     read(&mut account, 40, (Amount(600_000), left));
-    assert_eq!(account.engine.doubts(), [Doubt::MissingCoins(BTC)]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::MissingCoins(BTC)]
+    );
     let may = |account: &mut Account, side, qty| {
         let mut terms = limit(side, 990, qty);
         terms.reduce_only = side == Side::Sell;

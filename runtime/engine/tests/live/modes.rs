@@ -1,7 +1,7 @@
 //! The account's modes, if the first account snapshots of a run lack them.
 
 use windvane_model::Side;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::live::LiveInput;
 use windvane_model::run_state::RunState;
 use windvane_model::truth::{Subject, Truth};
@@ -46,7 +46,7 @@ fn may_open(account: &mut Account) -> bool {
 #[test]
 fn nothing_opens_before_the_modes_are_read() {
     let mut account = started_without_modes();
-    assert_eq!(account.engine.doubts(), [Doubt::Modes]);
+    assert_eq!(account.engine.degraded_reasons(), [DegradedReason::Modes]);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     assert!(!may_open(&mut account));
     account.seconds(31);
@@ -61,7 +61,7 @@ fn the_run_waits_for_pending_modes_without_a_limit() {
         account.wait(1);
         sync_without_modes(&mut account, true);
     }
-    assert_eq!(account.engine.doubts(), [Doubt::Modes]);
+    assert_eq!(account.engine.degraded_reasons(), [DegradedReason::Modes]);
     assert!(!may_open(&mut account));
 }
 
@@ -77,11 +77,11 @@ fn the_run_does_not_wait_for_modes_that_the_venue_refuses() {
 fn a_restart_keeps_the_modes_that_the_previous_process_read() {
     for (before, doubts) in [
         (ready(), vec![]),
-        (started_without_modes(), vec![Doubt::Modes]),
+        (started_without_modes(), vec![DegradedReason::Modes]),
     ] {
         let mut account = killed(before, next_config());
         account.begin();
         sync_without_modes(&mut account, true);
-        assert_eq!(account.engine.doubts(), doubts);
+        assert_eq!(account.engine.degraded_reasons(), doubts);
     }
 }

@@ -230,7 +230,9 @@ fn flatten_closes_with_one_snapshot_during_an_endless_start() {
             [CloseReason::Syncing],
             "the stream is connected"
         );
-        let doubts = account.engine.told_doubts(&account.engine.doubts());
+        let doubts = account
+            .engine
+            .reported_reasons(&account.engine.degraded_reasons());
         assert!(doubts[0].contains("stream is up"), "{doubts:?}");
         // The venue never returns account trades, so that the start cannot end.
         let event = account_event(&account, start);

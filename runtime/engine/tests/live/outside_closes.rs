@@ -1,6 +1,6 @@
 //! Positions that outside orders close, and lists of positions that lack one.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::order_state::OrderState;
@@ -68,8 +68,8 @@ fn is_unlisted(world: &World) -> bool {
     world
         .account
         .engine
-        .doubts()
-        .contains(&Doubt::Unlisted(BTC))
+        .degraded_reasons()
+        .contains(&DegradedReason::Unlisted(BTC))
 }
 
 /// A person sells three times the position. The position is closed, and the rest is external.
@@ -129,8 +129,8 @@ fn a_position_closed_while_the_stream_was_down_is_settled() {
     cut_stream(&mut world);
     assert!(is_unlisted(&world), "at once");
     assert_ne!(world.account.engine.run_state(), RunState::Ready);
-    let doubts = world.account.engine.doubts();
-    let told = world.account.engine.told_doubts(&doubts);
+    let doubts = world.account.engine.degraded_reasons();
+    let told = world.account.engine.reported_reasons(&doubts);
     assert!(told.iter().any(|text| text.contains("BTCUSDT")), "{told:?}");
     world.pass(20_000);
     assert_eq!(

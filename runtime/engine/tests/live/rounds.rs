@@ -93,12 +93,16 @@ fn a_round_is_as_old_as_its_query_for_open_orders() {
     }
     let own = account.own_account();
     account.tell(about_account, Truth::Account(own));
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
     account.wait(5);
-    let doubt = windvane_model::doubt::Doubt::Reconciliation(FUTURES);
-    assert_eq!(account.engine.doubts(), [doubt]);
+    let doubt = windvane_model::degraded_reason::DegradedReason::Reconciliation(FUTURES);
+    assert_eq!(account.engine.degraded_reasons(), [doubt]);
     account.sync();
-    assert_eq!(account.engine.doubts(), [], "the next round began at once");
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [],
+        "the next round began at once"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! One order event for several fills. The accumulated quantity exceeds the known fills, so the
 //! engine looks for the missing ones at once.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::protocol::{OrderUpdate, Refusal};
 use windvane_model::run_state::RunState;
 use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
@@ -46,7 +46,7 @@ fn missing_maker_fills_are_booked_at_the_price_of_the_last_fill() {
     );
     account.update(fill(id, Side::Buy, 1, 6, 6, OrderStatus::PartiallyFilled));
     assert_eq!(qty(&account), 10, "counted once");
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
 }
 
 /// The events of three parts arrive with the last one first and the first one late.
@@ -66,7 +66,7 @@ fn an_older_event_does_not_replace_the_count_of_a_newer_one() {
         .position
         .fees;
     assert_eq!(paid, Amount(3_000_000), "three commissions of 0.01");
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
 }
 
 /// Answers queries for this many half seconds. Account trades are listed after `trades` of them, or
@@ -152,8 +152,8 @@ fn without_account_trades_the_order_total_is_booked() {
 fn a_fill_that_trades_do_not_list_yet_degrades_the_run() {
     let (mut account, order) = skipped(OrderStatus::Filled);
     answer_unpriced(&mut account, order, Some(8), 5);
-    let doubts = account.engine.doubts();
-    assert_eq!(doubts, [Doubt::Reconciliation(Surface::Futures)]);
+    let doubts = account.engine.degraded_reasons();
+    assert_eq!(doubts, [DegradedReason::Reconciliation(Surface::Futures)]);
     answer_unpriced(&mut account, order, Some(0), 16);
     assert_eq!(qty(&account), 10);
     assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -167,7 +167,7 @@ fn events_out_of_order_do_not_start_a_query() {
     account.update(fill(id, Side::Buy, 1, 6, 6, OrderStatus::PartiallyFilled));
     assert_eq!(qty(&account), 10);
     account.pass(2_000);
-    let doubts = account.engine.doubts();
+    let doubts = account.engine.degraded_reasons();
     assert_eq!(doubts, []);
 }
 
@@ -180,8 +180,8 @@ fn never_agreeing(account: &mut Account, open: &[OpenOrder]) {
         answer_once(account, sign * (20_000_000 + reading), open);
         account.wait(1);
     }
-    let doubts = account.engine.doubts();
-    assert_eq!(doubts, [Doubt::Reconciliation(Surface::Futures)]);
+    let doubts = account.engine.degraded_reasons();
+    assert_eq!(doubts, [DegradedReason::Reconciliation(Surface::Futures)]);
 }
 
 /// Answers the current queries with a balance that is `less` below the engine's.

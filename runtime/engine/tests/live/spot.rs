@@ -99,7 +99,7 @@ fn a_fill_without_an_order_event_is_found_by_an_order_query() {
     while positions(&account)[0].qty == 0 {
         account.pass(100);
         waited_ms += 100;
-        assert!(waited_ms < 6_000, "{:?}", account.engine.doubts());
+        assert!(waited_ms < 6_000, "{:?}", account.engine.degraded_reasons());
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
                 Subject::Trades { .. } => Outcome::Refused(Refusal {
@@ -147,7 +147,11 @@ fn booked_from_totals() -> (Account, ClientOrderId) {
     while positions(&account)[0].qty == 0 {
         account.pass(100);
         waited_ms += 100;
-        assert!(waited_ms < 30_000, "{:?}", account.engine.doubts());
+        assert!(
+            waited_ms < 30_000,
+            "{:?}",
+            account.engine.degraded_reasons()
+        );
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
                 Subject::Trades { .. } => Outcome::Refused(Refusal {

@@ -1,6 +1,6 @@
 //! Balances in account events that differ from the ledger, while every account snapshot is stale.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::protocol::AccountUpdate;
 use windvane_model::run_state::RunState;
 use windvane_model::{Input, PositionSide, Side, Surface, UserEvent};
@@ -10,7 +10,7 @@ use super::reconciliation::qty;
 use super::support::{USDT, limit};
 
 const FUTURES: Surface = Surface::Futures;
-const STATED: Doubt = Doubt::StatedBalance(FUTURES);
+const STATED: DegradedReason = DegradedReason::StatedBalance(FUTURES);
 
 /// A long position of 10,000 with an open exit. From now on, snapshots show the account as it is
 /// now.
@@ -40,9 +40,9 @@ fn a_lost_order_event_of_a_close_degrades_before_any_snapshot() {
     world.pass(2_500);
     assert_eq!(world.account.engine.run_state(), RunState::Ready);
     world.pass(1_500);
-    assert_eq!(world.account.engine.doubts(), [STATED]);
+    assert_eq!(world.account.engine.degraded_reasons(), [STATED]);
     world.pass(6_000);
-    assert_eq!(world.account.engine.doubts(), [STATED]);
+    assert_eq!(world.account.engine.degraded_reasons(), [STATED]);
     (world.venue.stale, world.venue.hides_fills) = (None, false);
     world.pass(30_000);
     assert_eq!(world.account.engine.run_state(), RunState::Ready);
@@ -77,7 +77,7 @@ fn a_late_account_event_with_the_old_balance_explains_nothing() {
     world.account.handle(Input::User(&UserEvent::Account(late)));
     world.serve();
     world.pass(4_000);
-    assert!(world.account.engine.doubts().contains(&STATED));
+    assert!(world.account.engine.degraded_reasons().contains(&STATED));
 }
 
 /// Order events are two seconds later than account events, and one fill follows the other.
@@ -97,6 +97,6 @@ fn late_order_events_do_not_contradict_a_balance() {
             world.account.update(late.remove(0));
         }
         world.pass(500);
-        assert!(!world.account.engine.doubts().contains(&STATED));
+        assert!(!world.account.engine.degraded_reasons().contains(&STATED));
     }
 }

@@ -1,6 +1,6 @@
 //! The response to an order request reports a fill, and the user stream is seconds late.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Adjustment;
 use windvane_model::instrument::Instrument;
 use windvane_model::live::LiveInput;
@@ -244,8 +244,8 @@ fn a_fill_that_only_event_totals_show_degrades_within_seconds() {
             }));
         }
         if half > 2 {
-            let doubts = account.engine.doubts();
-            let doubt = Doubt::Reconciliation(Surface::Futures);
+            let doubts = account.engine.degraded_reasons();
+            let doubt = DegradedReason::Reconciliation(Surface::Futures);
             assert_eq!(
                 doubts,
                 [doubt],
@@ -258,7 +258,7 @@ fn a_fill_that_only_event_totals_show_degrades_within_seconds() {
     part.order_id = VenueOrderId(1);
     account.update(part);
     account.seconds(2);
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn fills_booked_out_of_order_lead_to_the_venues_entry_and_balance() {
     assert_eq!((held.position.qty, held.position.cost), (16, cost));
     assert_eq!(balance(&account), start - spent);
     account.pass(4_000);
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
     let instruments = account.engine.instruments();
     assert_eq!(account.engine.ledgers().first_difference(instruments), None);
 }

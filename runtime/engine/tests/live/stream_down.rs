@@ -62,6 +62,10 @@ fn a_loss_halts_while_the_user_stream_is_down() {
         if account.engine.run_state() == RunState::Halted {
             return;
         }
-        assert!(second < 7, "no halt: {:?}", account.engine.doubts());
+        assert!(
+            second < 7,
+            "no halt: {:?}",
+            account.engine.degraded_reasons()
+        );
     }
 }

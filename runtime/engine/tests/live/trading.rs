@@ -1,7 +1,7 @@
 //! The trading status: the block after each kind of rejection, the work that continues, and the end
 //! of blocks.
 
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::NotPlaced;
 use windvane_model::event::EventKind;
 use windvane_model::input::{Command, FaultKind};
@@ -137,7 +137,10 @@ fn a_key_without_trading_permission_is_found_before_any_order() {
     account.canceled(probe, refused(-2015));
     assert_eq!(account.blocks(), [TradingBlock::Key(FUTURES)]);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    assert_eq!(account.engine.doubts(), [Doubt::TradingBlocked(FUTURES)]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::TradingBlocked(FUTURES)]
+    );
     assert_eq!(account.refusal(), Some(Rule::AccountBlocked));
     assert_eq!(account.places(), 0);
 }
@@ -154,7 +157,7 @@ fn two_rejections_of_the_key_block_the_account_until_a_cancel() {
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     let sentence = account
         .engine
-        .told_doubts(&account.engine.doubts())
+        .reported_reasons(&account.engine.degraded_reasons())
         .join("");
     assert!(sentence.contains("-2015"), "{sentence}");
     account.sent.clear();
@@ -232,8 +235,8 @@ fn a_countdown_that_cannot_be_armed_is_a_block_with_its_time() {
         }
         assert_eq!(account.blocks(), [TradingBlock::Countdown(BTC)]);
         assert_eq!(account.engine.run_state(), RunState::Degraded);
-        let doubts = account.engine.doubts();
-        let told = account.engine.told_doubts(&doubts).join("; ");
+        let doubts = account.engine.degraded_reasons();
+        let told = account.engine.reported_reasons(&doubts).join("; ");
         assert!(told.contains("countdownCancelAll"), "{told}");
         let (_, state) = account.engine.blocks().next().unwrap();
         assert!(state.since >= since);
@@ -624,7 +627,9 @@ fn resume_lets_one_order_try_and_keeps_the_reason() {
         "nothing shows that the block ended"
     );
     assert_eq!(account.told_state(), RunState::Ready as i64, "one may try");
-    let told = account.engine.told_doubts(&account.engine.doubts());
+    let told = account
+        .engine
+        .reported_reasons(&account.engine.degraded_reasons());
     let told = told.join("; ");
     assert!(told.contains("-4088"), "{told}");
     assert!(

@@ -2,7 +2,7 @@
 //! margin calls.
 
 use windvane_model::config::EngineConfig;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::input::Command;
 use windvane_model::protocol::{AccountReason, AccountUpdate};
 use windvane_model::run_state::RunState;
@@ -162,7 +162,10 @@ fn a_margin_call_survives_a_restart() {
     let mut account = killed(account, next_config());
     account.begin();
     account.sync();
-    assert_eq!(account.engine.doubts(), [Doubt::MarginCall]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::MarginCall]
+    );
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     account.handle(Input::Command(Command::Resume));
     assert_eq!(account.engine.run_state(), RunState::Ready);

@@ -97,7 +97,7 @@ fn an_account_event_and_snapshots_settle_a_removed_position() {
             take(&mut account, reason, empty, true);
             answer(&mut account, &truth, 25);
             assert_eq!(held(&account), (0, 0), "{reason:?} {empty}");
-            assert_eq!(account.engine.doubts(), [], "{reason:?} {empty}");
+            assert_eq!(account.engine.degraded_reasons(), [], "{reason:?} {empty}");
             let balance = account.own_account().balances[0].total;
             assert_eq!(balance == Amount::ZERO, empty, "{reason:?}");
         }
@@ -114,7 +114,7 @@ fn stale_snapshots_do_not_refute_an_account_event() {
         answer(&mut account, &before, lag_s);
         answer(&mut account, &truth, 30);
         assert_eq!(held(&account), (0, 0), "{empty} {lag_s}");
-        assert_eq!(account.engine.doubts(), [], "{empty} {lag_s}");
+        assert_eq!(account.engine.degraded_reasons(), [], "{empty} {lag_s}");
     }
 }
 
@@ -129,7 +129,7 @@ fn an_account_event_that_snapshots_refute_for_long_is_ignored() {
     answer(&mut account, &short, 20);
     answer(&mut account, &full, 40);
     assert_eq!(held(&account), (10_000, 10_000));
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
 }
 
 #[test]
@@ -167,5 +167,5 @@ fn one_empty_snapshot_removes_nothing() {
         account.own_account().balances[0].total,
         full.balances[0].total
     );
-    assert_eq!(account.engine.doubts(), []);
+    assert_eq!(account.engine.degraded_reasons(), []);
 }

@@ -2,7 +2,7 @@
 //! heartbeat is sent while the run is not healthy.
 
 use windvane_model::config::EngineConfig;
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::live::{LiveConfig, LiveInput};
 use windvane_model::order_state::OrderState;
 use windvane_model::run_state::RunState;
@@ -128,7 +128,10 @@ pub(crate) fn watched() -> Account {
 fn without_a_watchdog_the_run_is_degraded_and_sends_no_order() {
     let mut account = unwatched();
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    assert_eq!(account.engine.doubts(), [Doubt::Watchdog]);
+    assert_eq!(
+        account.engine.degraded_reasons(),
+        [DegradedReason::Watchdog]
+    );
     assert!(account.beats.is_empty(), "no watchdog would receive it");
     assert_eq!(account.buy(), None);
     assert_eq!(account.places(), 0);
@@ -199,7 +202,12 @@ fn orders_are_unknown_after_a_countdown_without_heartbeats() {
         OrderState::Unknown
     );
     assert!(account.queries() >= 1, "it is queried");
-    assert!(account.engine.doubts().contains(&Doubt::Watchdog));
+    assert!(
+        account
+            .engine
+            .degraded_reasons()
+            .contains(&DegradedReason::Watchdog)
+    );
 }
 
 /// The process was suspended and continues. Each of these inputs may be the first one that it

@@ -1,7 +1,7 @@
 //! Decoded records. They own their data.
 
 use crate::config::Reconfiguration;
-use crate::doubt::Doubt;
+use crate::degraded_reason::DegradedReason;
 use crate::effect::{Adjustment, Cause};
 use crate::event::{EventKind, Intent};
 use crate::forced::{ForcedCloseReport, OnLiquidation};
@@ -222,7 +222,7 @@ pub enum RecordedNotice {
         /// The state after.
         to: RunState,
         /// The degraded reasons at that time.
-        doubts: Vec<Doubt>,
+        doubts: Vec<DegradedReason>,
     },
     /// The engine adopted a value of the venue.
     Adjusted {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::config::EngineConfig;
 use crate::decimal::Amount;
-use crate::doubt::Doubt;
+use crate::degraded_reason::DegradedReason;
 use crate::effect::{Adjustment, Cause, Effect};
 use crate::event::Intent;
 use crate::forced::ForcedCloseReport;
@@ -203,7 +203,7 @@ pub fn record_state(
     now: Time,
     from: RunState,
     to: RunState,
-    doubts: &[Doubt],
+    doubts: &[DegradedReason],
 ) {
     put_rare(&mut recorder.begin(kind::STATE, now.0), &(from, to, doubts));
 }

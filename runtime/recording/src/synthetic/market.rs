@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windvane_model::random::SplitMix64;
 use windvane_model::Side;
+use windvane_model::random::SplitMix64;
 
 /// The fair value is counted in this fraction of a tick.
 const FINE: i64 = 16;

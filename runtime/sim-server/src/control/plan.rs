@@ -2,7 +2,7 @@
 
 use windvane_model::Time;
 
-use super::switch::{Doubt, Fault, Spoil};
+use super::switch::{DegradedReason, Fault, Spoil};
 use crate::http::{Refusal, Sent, error_body};
 
 /// How one request is handled.
@@ -85,21 +85,21 @@ impl Plan {
 
 /// A response that leaves the outcome unknown (docs/interface/errors.md#http-status,
 /// docs/interface/errors.md#10xx).
-fn doubt(how: Doubt) -> Ending {
+fn doubt(how: DegradedReason) -> Ending {
     let (status, code, msg) = match how {
-        Doubt::Cut => return Ending::Cut,
-        Doubt::HalfOpen => return Ending::HalfOpen,
-        Doubt::Status503 => (
+        DegradedReason::Cut => return Ending::Cut,
+        DegradedReason::HalfOpen => return Ending::HalfOpen,
+        DegradedReason::Status503 => (
             503,
             -1000,
             "Unknown error, please check your request or try again later.",
         ),
-        Doubt::UnexpectedResponse => (
+        DegradedReason::UnexpectedResponse => (
             400,
             -1006,
             "An unexpected response was received from the message bus. Execution status unknown.",
         ),
-        Doubt::Timeout => (
+        DegradedReason::Timeout => (
             400,
             -1007,
             "Timeout waiting for response from backend server. Send status unknown; execution \

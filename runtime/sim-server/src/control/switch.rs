@@ -2,15 +2,15 @@
 //! switches and draws random numbers.
 
 use serde_json::{Map, Value};
-use windvane_model::random::SplitMix64;
 use windvane_model::Time;
+use windvane_model::random::SplitMix64;
 use windvane_protocol::route::Surface;
 
 use super::fields::{FieldError, Fields, required};
 
 /// How a request with an unknown outcome ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doubt {
+pub(crate) enum DegradedReason {
     /// HTTP 503.
     Status503,
     /// -1006.
@@ -38,7 +38,7 @@ pub(crate) enum Spoil {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The outcome of a request stays unknown.
-    Unknown { how: Doubt, accepted: bool },
+    Unknown { how: DegradedReason, accepted: bool },
     /// Delays before and after the venue acts. Up to `jitter_ms` is added to each.
     Delay {
         before_ms: u64,
@@ -209,12 +209,12 @@ pub(in crate::control) const SURFACES: &[(&str, Surface)] = &[
     ("rpc", Surface::Rpc),
 ];
 
-const DOUBTS: &[(&str, Doubt)] = &[
-    ("503", Doubt::Status503),
-    ("-1006", Doubt::UnexpectedResponse),
-    ("-1007", Doubt::Timeout),
-    ("cut", Doubt::Cut),
-    ("half_open", Doubt::HalfOpen),
+const DOUBTS: &[(&str, DegradedReason)] = &[
+    ("503", DegradedReason::Status503),
+    ("-1006", DegradedReason::UnexpectedResponse),
+    ("-1007", DegradedReason::Timeout),
+    ("cut", DegradedReason::Cut),
+    ("half_open", DegradedReason::HalfOpen),
 ];
 
 /// A year.

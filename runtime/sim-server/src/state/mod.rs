@@ -37,8 +37,8 @@ use crate::settings::Settings;
 use crate::stream::{End, Hub};
 use crate::user_events;
 use crate::wallet::Wallets;
-use windvane_sim_market::Board;
 use windvane_model::random::SplitMix64;
+use windvane_sim_market::Board;
 
 /// Large order ids start after this number, which is above 2^53.
 const LARGE_ID: i64 = 1 << 60;

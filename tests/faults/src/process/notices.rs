@@ -307,7 +307,11 @@ pub fn view(engine: &Engine) -> View {
     });
     View {
         state: engine.run_state().as_str().to_owned(),
-        doubts: engine.doubts().iter().map(ToString::to_string).collect(),
+        doubts: engine
+            .degraded_reasons()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
         epoch: engine.epoch(),
         orders: orders(engine),
         marks: marks.collect(),

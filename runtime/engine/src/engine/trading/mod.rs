@@ -15,7 +15,7 @@ mod watch;
 mod words;
 
 use windvane_model::decimal::{Amount, Decimal};
-use windvane_model::doubt::Doubt;
+use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Notice;
 use windvane_model::ids::{AssetId, InstrumentId, StrategyId, Time};
 use windvane_model::instrument::SymbolStatus;
@@ -125,8 +125,12 @@ impl Engine {
     /// Whether the trading status is the only degraded reason: the rest of the state is certain, so
     /// that strategies may close.
     pub(super) fn only_trading_is_blocked(&self) -> bool {
-        let of_trading =
-            |doubt: &Doubt| matches!(doubt, Doubt::CanTrade(_) | Doubt::TradingBlocked(_));
+        let of_trading = |doubt: &DegradedReason| {
+            matches!(
+                doubt,
+                DegradedReason::CanTrade(_) | DegradedReason::TradingBlocked(_)
+            )
+        };
         let live = self.live.as_ref();
         live.is_some_and(|live| live.is_doubted_only_for(of_trading))
     }
@@ -210,7 +214,7 @@ impl Engine {
         for surface in Surface::ALL.iter().copied() {
             let blocked = self.trading.blocks_account(surface);
             let blocked = blocked || self.no_countdown_is_armed(surface);
-            self.set_doubt(Doubt::TradingBlocked(surface), blocked);
+            self.set_degraded(DegradedReason::TradingBlocked(surface), blocked);
         }
         self.update_state();
     }

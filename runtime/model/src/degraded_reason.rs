@@ -9,7 +9,7 @@ use crate::order::Surface;
 
 /// Why a live run does not trust its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Doubt {
+pub enum DegradedReason {
     /// The user stream is down, silent, or did not show an order that REST confirmed.
     Stream(Surface),
     /// The venue's clock was not read recently.
@@ -56,14 +56,14 @@ pub enum Doubt {
     BrokenInvariant,
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for DegradedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.instrument().map(|id| format!("instrument {}", id.0));
         self.write(f, &name.unwrap_or_default())
     }
 }
 
-impl Doubt {
+impl DegradedReason {
     /// The instrument of the reason, if it has one.
     pub const fn instrument(self) -> Option<InstrumentId> {
         match self {
@@ -155,7 +155,7 @@ impl Doubt {
     }
 }
 
-/// Writes the sentence of [`Doubt::AnotherInstance`] with the order that gave the other instance away.
+/// Writes the sentence of [`DegradedReason::AnotherInstance`] with the order that gave the other instance away.
 pub fn write_another_instance(f: &mut impl fmt::Write, order: &str) -> fmt::Result {
     write!(
         f,

@@ -1,6 +1,6 @@
 //! The degraded reasons of a run, as a list and as sentences.
 
-use windvane_model::doubt::{Doubt, write_another_instance};
+use windvane_model::degraded_reason::{DegradedReason, write_another_instance};
 use windvane_model::instrument::Instrument;
 use windvane_model::order::Surface;
 
@@ -9,24 +9,24 @@ use super::session::Session;
 
 impl Engine {
     /// The degraded reasons, in a fixed order; empty if the run is not live.
-    pub fn doubts(&self) -> Vec<Doubt> {
-        let doubts = self.live.as_ref().map(Session::doubts);
+    pub fn degraded_reasons(&self) -> Vec<DegradedReason> {
+        let doubts = self.live.as_ref().map(Session::degraded_reasons);
         doubts.into_iter().flatten().collect()
     }
 
     /// The degraded reasons as sentences.
-    pub fn told_doubts(&self, doubts: &[Doubt]) -> Vec<String> {
+    pub fn reported_reasons(&self, doubts: &[DegradedReason]) -> Vec<String> {
         doubts.iter().map(|doubt| self.told_doubt(*doubt)).collect()
     }
 
-    fn told_doubt(&self, doubt: Doubt) -> String {
+    fn told_doubt(&self, doubt: DegradedReason) -> String {
         match doubt {
-            Doubt::Stream(surface) if self.is_not_compared(surface) => {
+            DegradedReason::Stream(surface) if self.is_not_compared(surface) => {
                 return format!(
                     "the {surface} user stream is up, and the account was not compared with the venue since then"
                 );
             }
-            Doubt::TradingBlocked(surface) => {
+            DegradedReason::TradingBlocked(surface) => {
                 let sentence = self.blocked_sentence(surface);
                 // The sentence is empty if the block has ended since.
                 if !sentence.is_empty() {
@@ -37,7 +37,7 @@ impl Engine {
         }
         let mut text = String::new();
         let of_another = self.order_of_another();
-        let of_another = of_another.filter(|_| doubt == Doubt::AnotherInstance);
+        let of_another = of_another.filter(|_| doubt == DegradedReason::AnotherInstance);
         let instrument = doubt.instrument().and_then(|id| self.instrument(id));
         let name = instrument.map(Instrument::name).unwrap_or_default();
         // Writing to memory cannot fail.
