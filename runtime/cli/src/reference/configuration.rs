@@ -86,8 +86,10 @@ pub(super) fn page() -> Result<String, String> {
 /// sign.
 const WITHOUT_EFFECT: &[&str] = &[
     "venue.chain.ws",
+    "venue.chain.user_ws",
     "venue.chain.api",
     "venue.rpc.ws",
+    "venue.rpc.user_ws",
     "venue.rpc.api",
 ];
 
