@@ -204,7 +204,7 @@ fn parse(text: &str, set: Option<String>) -> Result<Config, ConfigError> {
 /// the type.
 const PROBES: &[&str] = &["true", "\"?\"", "-1", "0", "2", "99999999999", "\"\"", "[]"];
 
-/// What the parser says about wrong values of a setting, without repetitions.
+/// The rules that the parser names for wrong values of a setting, without repetitions.
 fn rules(section: &Section, key: &str) -> Vec<String> {
     let path = if section.is_list {
         key.replacen('.', ".0.", 1)

@@ -29,7 +29,7 @@ fn below(path: &mut Vec<&'static str>, keys: &mut Vec<String>) {
     }
 }
 
-/// What is at the end of a path. The deserializer returns it as an error.
+/// The type at the end of a path. The deserializer returns it as an error.
 #[derive(Debug)]
 enum Found {
     Fields(&'static [&'static str]),
