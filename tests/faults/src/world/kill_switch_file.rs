@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 
 use windvane_model::StrategyId;
 use windvane_model::input::Command;
-use windvane_model::latches::Latches;
+use windvane_model::latches::{Latch, Latches};
 use windvane_session::SaveState;
 
 use super::incidents::Incident;
-use super::{Event, MS, S, Standing, World, kill_switch_seen};
+use super::{Event, MS, S, Standing, World};
 use crate::process::{In, Process};
 use crate::random::Random;
 use crate::witness::WitnessEvent;
@@ -202,5 +202,17 @@ impl World {
             let again = Event::Incident(Incident::Command(command, whom));
             self.queue.put(self.now_ns + AGAIN_NS, again);
         }
+    }
+}
+
+/// The content of the latch file, for the witness.
+pub(super) fn kill_switch_seen(latches: &Latches) -> WitnessEvent {
+    let word = |latch: &Latch| latch.words().map_or("none", |(word, _)| word).to_owned();
+    let strategies = latches.strategies.iter();
+    WitnessEvent::Latched {
+        account: word(&latches.account),
+        strategies: strategies
+            .map(|(id, own)| (id.clone(), word(&own.latch)))
+            .collect(),
     }
 }

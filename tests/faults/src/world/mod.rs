@@ -20,7 +20,6 @@ use std::sync::Arc;
 
 use windvane_client_core::bans::WrittenBan;
 use windvane_model::codec::RecordBody;
-use windvane_model::latches::{Latch, Latches};
 use windvane_model::record::Block;
 use windvane_model::{ClientOrderId, Input, Intent};
 
@@ -37,7 +36,7 @@ use crate::venue::{LinkName, Venue};
 use crate::witness::{Answer, ProcessEvent, WitnessEvent};
 
 use incidents::Incident;
-use kill_switch_file::KillSwitchFile;
+use kill_switch_file::{KillSwitchFile, kill_switch_seen};
 use net::{Flight, Link};
 use second::Second;
 use watchdog::{Watch, Watchdogs};
@@ -790,17 +789,5 @@ impl Busy {
     const fn is_always(&mut self, is_due: bool) -> bool {
         self.0 = if is_due { self.0 + 1 } else { 0 };
         self.0 > Self::MAX
-    }
-}
-
-/// The content of the latch file, for the witness.
-fn kill_switch_seen(latches: &Latches) -> WitnessEvent {
-    let word = |latch: &Latch| latch.words().map_or("none", |(word, _)| word).to_owned();
-    let strategies = latches.strategies.iter();
-    WitnessEvent::Latched {
-        account: word(&latches.account),
-        strategies: strategies
-            .map(|(id, own)| (id.clone(), word(&own.latch)))
-            .collect(),
     }
 }
