@@ -36,7 +36,7 @@ use crate::venue::{LinkName, Venue};
 use crate::witness::{Answer, ProcessEvent, WitnessEvent};
 
 use incidents::Incident;
-use kill_switch_file::{KillSwitchFile, kill_switch_seen};
+use kill_switch_file::KillSwitchFile;
 use net::{Flight, Link};
 use second::Second;
 use watchdog::{Watch, Watchdogs};
