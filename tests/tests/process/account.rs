@@ -75,7 +75,7 @@ fn positions_without_a_journal_wait_for_the_operator() {
     let admin = instance.admin();
     let lost = |status: &Value| {
         let reason = status["reason"].as_str().unwrap_or_default();
-        status["state"] == "degraded" && reason.contains("which strategy the positions belong to")
+        status["state"] == "degraded" && reason.contains("not known which strategy owns the positions")
     };
     instance.until_shown(&admin, "/api/status", REST, &lost);
     admin.command("/api/resume");
@@ -103,7 +103,7 @@ fn a_start_falls_back_to_the_info_endpoint() {
         let launch = support::launch(&venue).set("venue.market_data=auto");
         let mut instance = launch.start();
         support::ready(&mut instance);
-        assert!(instance.log().contains("the info endpoint is asked"));
+        assert!(instance.log().contains("the info endpoint is used"));
         assert_eq!(instance.terminate().code(), Some(0));
     }
 }
