@@ -67,7 +67,7 @@ impl Identity {
                 let file = data_dir.join(FILE);
                 let file = file.display();
                 Some(format!(
-                    "whose run.data_dir is cannot be read: {file}: {error}"
+                    "it is not known which account run.data_dir belongs to: {file} cannot be read: {error}"
                 ))
             }
         }
