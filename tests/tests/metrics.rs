@@ -14,15 +14,15 @@ use windvane_tests::venue::Venue;
 const NOT_HERE: [(&str, &str); 4] = [
     (
         "windvane_forced_closes_total",
-        "needs a liquidation; tests/liquidation.rs has it",
+        "needs a liquidation: tests/liquidation.rs has one and reads the metric",
     ),
     (
         "windvane_rule_changes_total",
-        "needs changed rules; tests/rules.rs has it",
+        "needs changed rules: tests/rules.rs changes them and reads the metric",
     ),
     (
         "windvane_fills_recovered_total",
-        "needs a missed fill; tests of the engine have it",
+        "needs a missed fill: tests of the engine have one, but no test reads the metric",
     ),
     (
         "windvane_watchdog_armed",

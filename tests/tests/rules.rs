@@ -1,5 +1,5 @@
 //! The venue changes the rules of a symbol, and a person changes its leverage, while `windvane run`
-//! trades. Orders must be accepted again without a restart, and status and log must show the
+//! trades. Orders must be accepted again without a restart. Status, log and metrics must show the
 //! change.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
@@ -89,6 +89,11 @@ fn a_new_tick_is_used_without_a_restart() {
     );
     let log = instance.log();
     assert!(log.contains("tickSize 0.1 -> 0.7"), "{log}");
+    let samples = instance.admin().metrics();
+    let changes = samples
+        .iter()
+        .find(|sample| sample.name.starts_with("windvane_rule_changes_total"));
+    assert!(changes.is_some_and(|sample| sample.value >= 1.0));
     assert_eq!(instance.terminate().code(), Some(0));
 }
 
