@@ -6,27 +6,27 @@ use crate::fault::Breach;
 /// The limits of one strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Fuel of one event: about one unit for each WebAssembly instruction, plus the cost of host
+    /// Largest fuel of one event: about one unit for each WebAssembly instruction, plus the cost of host
     /// calls.
     pub fuel_per_event: u64,
-    /// Fuel of one call of `describe`, `start`, `save` or `load`, and of the module's start
+    /// Largest fuel of one call of `describe`, `start`, `save` or `load`, and of the module's start
     /// function.
     pub fuel_per_setup: u64,
-    /// Size of all linear memories of the strategy together, in bytes.
+    /// Largest total size of all linear memories of the strategy, in bytes.
     pub memory_bytes: usize,
-    /// Number of elements of each table.
+    /// Largest number of elements of each table.
     pub table_elements: usize,
-    /// Number of core instances. A wrapped Rust module has three.
+    /// Largest number of core instances. A wrapped Rust module has three.
     pub instances: usize,
-    /// Number of intents of one event, including refused ones.
+    /// Largest number of intents of one event, including refused ones.
     pub intents_per_event: usize,
-    /// Size of the log messages of one event, in bytes.
+    /// Largest total size of the log messages of one event, in bytes.
     pub log_bytes_per_event: usize,
-    /// Number of plot points of one event.
+    /// Largest number of plot points of one event.
     pub plots_per_event: usize,
-    /// Size of the module file, in bytes. It limits the compile time, which fuel does not.
+    /// Largest size of the module file, in bytes. It limits the compile time, which fuel does not.
     pub module_bytes: usize,
-    /// Size of an answer of `describe`, `start`, `save` or `load`, in bytes.
+    /// Largest size of an answer of `describe`, `start`, `save` or `load`, in bytes.
     pub answer_bytes: usize,
 }
 

@@ -3,7 +3,7 @@
 
 use windvane_protocol::route::Surface;
 
-/// The quantity that is limited.
+/// What a limit counts: request weight, or orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitKind {
     /// `REQUEST_WEIGHT`: sum of weights, per IP.
@@ -15,22 +15,22 @@ pub enum LimitKind {
 /// One entry of `rateLimits`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// The quantity that is limited.
+    /// What the limit counts.
     pub kind: LimitKind,
-    /// Interval in milliseconds.
+    /// Interval of the limit, in milliseconds.
     pub interval_ms: u64,
-    /// Largest sum in one interval.
+    /// Highest permitted sum in one interval.
     pub limit: u32,
 }
 
 /// Use of one limit, as the venue reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
-    /// Kind of the limit.
+    /// What the limit counts.
     pub kind: LimitKind,
-    /// Interval of the limit in milliseconds.
+    /// Interval of the limit, in milliseconds.
     pub interval_ms: u64,
-    /// Sum in the venue's current interval.
+    /// Sum that the venue counted in its current interval so far.
     pub used: u32,
 }
 
