@@ -227,8 +227,8 @@ impl Client {
         })
     }
 
-    /// Returns how long requests to a surface waited for the budget since the last call, for
-    /// metrics. Requests that did not wait are not included.
+    /// Returns how long requests to a surface waited for the budget since the last call, each with
+    /// its lane (priority). Requests that did not wait are left out. For metrics.
     pub fn take_waits(&self, surface: Surface) -> Vec<(Lane, Duration)> {
         self.shared.rate_limiter.take_waits(surface)
     }

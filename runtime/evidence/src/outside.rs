@@ -1,9 +1,10 @@
 //! Positions that an outside party closed: a person, another program, or the venue.
 //!
 //! An account snapshot may lack a position that the books hold. From then on the run is degraded,
-//! and the engine reads the account again. One snapshot alone decides nothing: a venue may return
-//! an incomplete list for a moment. The engine books the position as closed in one of these cases:
-//! - Account trades explain it.
+//! and the engine reads the account again. One snapshot alone is not enough to book a close: a
+//! venue may return an incomplete list for a moment. The engine books the position as closed in one
+//! of these cases:
+//! - The venue's list of the account's trades explains it.
 //! - Two snapshots agree, and a balance changed by about the amount that the close must have
 //!   realized.
 //! - Two snapshots agree, and the venue refused to close the position because it has none.
@@ -41,8 +42,8 @@ pub type ExplainedCloses = BTreeMap<Key, i64>;
 /// Positions with a time, by the venue's clock, after which own fills may be newer than the close.
 pub type StatedCloses = BTreeMap<Key, Time>;
 
-/// The venue's time of the last outside close that account trades listed, for positions with a due
-/// close.
+/// The venue's time of the last outside close in its list of the account's trades, for positions
+/// with a due close.
 pub type ListedCloses = BTreeMap<Key, Time>;
 
 /// The state of outside closes.
@@ -553,9 +554,10 @@ impl Evidence<'_> {
         (!is_closed).then_some(key)
     }
 
-    /// The quantity that a fill of an outside party closed, signed like it, and how much more it
-    /// moved the position. `before` is the position before it. `later` is the quantity of own fills
-    /// that are booked already and that the venue made after it.
+    /// Splits the position change of an outside fill in two: the quantity that it closed, and the
+    /// rest. Both have the sign of the change. `before` is the position before the fill was booked.
+    /// `later` is the signed quantity of own fills that are booked already, although the venue
+    /// executed them after this fill.
     pub fn closed_by_outside(&self, update: &OrderUpdate, before: i64, later: i64) -> (i64, i64) {
         let (id, side) = (update.instrument, update.position_side);
         let before = before - later;

@@ -86,7 +86,8 @@ pub struct Recovered {
     /// The position at which the next segment continues: the end of the blocks, or the mark if it
     /// is further. So no sequence is used twice.
     pub next: Chain,
-    /// Whether the segment was sealed.
+    /// Whether the segment has its seal: its writer ended it in order, and its last block is there.
+    /// Without a seal, the process was killed, or its writing failed.
     pub sealed: bool,
     /// Ranges of blocks whose market parts are lost: first and last number of each.
     pub lost: Vec<(u64, u64)>,

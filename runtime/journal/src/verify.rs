@@ -82,7 +82,8 @@ pub fn verify(data_dir: &Path) -> io::Result<Report> {
     match Directory::lock(data_dir) {
         Ok(directory) => directory.verify(),
         Err(LockError::Held { .. }) => look(data_dir, true),
-        // A disk that cannot be locked has no writer.
+        // An instance runs only while it holds the lock. If the lock file cannot be opened or
+        // locked, for example on a read-only disk, no segment counts as in use.
         Err(LockError::Io { .. }) => look(data_dir, false),
     }
 }

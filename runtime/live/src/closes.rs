@@ -156,7 +156,9 @@ fn reason_text(engine: &Engine, reason: &CloseReason) -> String {
             )
         }
         CloseReason::Opposite => {
-            "the cancels of another strategy with an opposite position".to_owned()
+            "the cancels of another strategy's orders, before its opposite position is settled \
+             against this one"
+                .to_owned()
         }
     }
 }

@@ -444,8 +444,9 @@ impl EventLoop {
             }
             Event::Healthy { .. } => JournalEvent::Healthy,
             Event::Packed { .. } => {
-                // The ledger reads packed segments from their files. So sled, which uses much
-                // memory, is not opened for them.
+                // The packing of this segment is over. So the ledger can normally read it without
+                // sled, which uses much memory. `prune` first enters it into the ledger, then
+                // deletes old segments.
                 self.services.prune(self.session.modules());
                 return;
             }

@@ -241,7 +241,7 @@ impl Board {
     }
 }
 
-/// The quantity that an account's fill took from a level.
+/// A fill of an account against the quantity that the shared book shows at a price level.
 struct ReachedOrder<'a> {
     account: usize,
     level: i64,

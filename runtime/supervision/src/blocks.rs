@@ -52,8 +52,8 @@ struct Right {
     /// Number of consecutive responses that deny the right, and the time of the first.
     denied: u32,
     denied_since: Time,
-    /// Number of consecutive orders that were refused because of the key, whatever other routes
-    /// show.
+    /// Number of consecutive orders that the venue refused because of the key. Successes of other
+    /// routes do not reset it; an accepted order does.
     orders_denied: u32,
     /// The time of the last such order.
     order_denied: Time,

@@ -69,8 +69,8 @@ struct Arguments {
     /// Plants this bug (needs the feature `planted`).
     #[arg(long)]
     bug: Option<String>,
-    /// Hunts every planted bug, or the one that --bug names, in up to --seeds seeds each; fails if
-    /// a bug is not found.
+    /// Searches for every planted bug (a mistake built in on purpose), or only for the one of
+    /// --bug, in up to --seeds seeds each; fails if the rules do not find a bug.
     #[arg(long)]
     bugs: bool,
 }

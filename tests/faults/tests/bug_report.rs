@@ -27,7 +27,8 @@ fn a_run_with_contradicting_books_halts_and_leaves_a_report() {
     let reports = data.join("bug-reports");
     assert!(!reports.exists(), "a report exists before the first fill");
 
-    // The planted bug books the commission of this fill only to the strategy.
+    // The planted bug books the commission of this fill a second time, but only in the strategy's
+    // ledger. So that ledger contradicts the account's.
     let id = rows(&orders).next().unwrap()["client_order_id"].clone();
     venue.control(
         "/act",

@@ -122,7 +122,10 @@ pub fn dead_man(venue: &Venue, within: Duration) {
         );
         std::thread::sleep(Duration::from_millis(50));
     }
-    println!("the dead man's switch: {:?}", begin.elapsed());
+    println!(
+        "the venue's countdown cancelled all resting orders after {:?}",
+        begin.elapsed()
+    );
 }
 
 /// Compiles a library from its source that replaces system calls in a process that preloads it.

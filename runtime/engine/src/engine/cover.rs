@@ -169,8 +169,8 @@ impl Engine {
         value: Option<Amount>,
     ) -> Amount {
         let external = &self.ledgers.external.at(id, position_side).position;
-        // The strategy never gives up more than the missing quantity, so the unowned position has a
-        // cost to share.
+        // The unowned position contains the missing quantity, with its cost. `qty` is at most that
+        // quantity, so its average cost can be taken from there.
         let whole = external.qty.saturating_abs().max(qty);
         let average = Amount(external.cost.part(qty, whole).0.abs());
         let quote = value.unwrap_or(average);

@@ -26,7 +26,7 @@ use super::replies::AFTER_WAIT_MS;
 
 /// Time after a failed try.
 const RETRY_MS: i64 = 500;
-/// How often a withheld renewal is checked again.
+/// Pause before the engine checks again whether it may arm or renew a countdown.
 const WITHHELD_MS: i64 = 1_000;
 /// Time after a failed try, while no order waits and none is covered.
 const UNCOVERED_MS: i64 = 5_000;

@@ -1,5 +1,5 @@
-//! Gaps in the fills that account trades do not close: the venue does not provide them, or the
-//! missing fills cancel out in the account.
+//! Missed fills, when the venue does not list the account's trades, or when two missed fills cancel
+//! each other out, so that the account's position looks right.
 
 use windvane_model::effect::Adjustment;
 use windvane_model::live::LiveInput;

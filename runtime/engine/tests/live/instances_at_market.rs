@@ -525,7 +525,10 @@ fn a_start_ends_although_the_list_of_orders_is_unknown() {
     assert_eq!(told_unseen(&account), 1);
 }
 
-/// The lists are ten seconds old after a take-over.
+/// The run starts with `take_over`, and one of the other instance's orders fills later. An order
+/// that was placed just before the start may be missing in the first list of open orders, which may
+/// be ten seconds old. So its fill is no sign of another live instance. The fill of an order that
+/// was placed after the start is.
 #[test]
 fn fills_of_orders_from_before_a_take_over_show_no_instance() {
     for (placed_ms, is_alive) in [(-5_000, false), (60_000, true)] {

@@ -84,8 +84,8 @@ pub(super) struct Manner {
     pub(super) order: Fate,
     pub(super) account: Fate,
     pub(super) fee_asset: AssetId,
-    /// The venue has account trades and lists every position. Otherwise it lists only open
-    /// positions, and its account snapshots may lag.
+    /// Whether the venue lists the account's trades, and flat positions too. If not, it lists only
+    /// open positions, and its account snapshots may lag.
     pub(super) routes: bool,
     /// Each event arrives twice.
     pub(super) twice: bool,

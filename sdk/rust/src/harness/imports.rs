@@ -10,7 +10,7 @@ thread_local! {
     static DESK: RefCell<Desk> = RefCell::new(Desk::default());
 }
 
-/// Runs `callback` while `desk` implements the imports.
+/// Makes `desk` answer the strategy's calls to the host while `callback` runs, then takes it back.
 pub(super) fn lend(desk: &mut Desk, callback: impl FnOnce()) {
     DESK.with_borrow_mut(|slot| std::mem::swap(slot, desk));
     callback();

@@ -41,8 +41,8 @@ impl Closes {
         self.made.retain(|(led, _)| *led > record);
     }
 
-    /// The closes that a next process does not know if its journal ends with this record, without
-    /// the last `but_last` ones.
+    /// The closes that the next process does not know if its journal ends with `record`. The last
+    /// `but_last` closes are left out: the witness has not received them yet.
     pub fn after(&self, record: u64, but_last: usize) -> impl Iterator<Item = &WitnessEvent> {
         let seen = self.made.len().saturating_sub(but_last);
         let lost = self.made.iter().take(seen);

@@ -79,7 +79,7 @@ pub enum Incident {
     Idle,
     /// Funding is paid on a symbol that is not configured.
     IdleFunding,
-    /// The operator stops the run in order.
+    /// The operator requests an orderly stop of the run.
     Stop,
     /// The disk accepts nothing for a long time.
     Full,

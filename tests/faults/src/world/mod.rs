@@ -76,7 +76,7 @@ pub enum Event {
     Venue,
     /// A request arrives at the venue.
     Arrive(Box<Flight>),
-    /// A handshake arrives at the venue.
+    /// A WebSocket handshake of this link arrives at the venue, with its target (path and query).
     Handshake(LinkName, String),
     /// A client's message arrives at the venue.
     ClientText(LinkName, String),

@@ -144,7 +144,8 @@ impl<'de> SeqAccess<'de> for At<'_> {
     }
 }
 
-/// A structure with the next field of the path.
+/// Shows the visitor a map with one key: the next field of the path. The structure at the end of
+/// the path reports its fields.
 impl<'de> MapAccess<'de> for At<'_> {
     type Error = Found;
 
