@@ -2,8 +2,8 @@
 //!
 //! A *segment* is one sled directory, `journal/<number>/`. It begins with a *checkpoint*:
 //! everything that the caller needs to continue from there (snapshot, configuration, strategy
-//! states). After the checkpoint come sealed blocks, in order. The chain of hashes continues across
-//! segments.
+//! states). After the checkpoint come finished blocks of records, in order. The chain of hashes
+//! continues across segments.
 //!
 //! A block is durable once it is in the write-ahead log (*WAL*), the small file `tail`; sled gets it
 //! after that. sled survives kills, but not all damage, and it has faults of its own (see `store` and

@@ -45,7 +45,7 @@ pub struct StoredSegment {
     pub blocks: Blocks,
     /// The end of the chain after each block. The first element is the base.
     pub(crate) chains: Vec<Chain>,
-    /// Whether it was sealed after the last of these blocks.
+    /// Whether it has a seal that names the last of these blocks: its writer ended it in order.
     pub sealed: bool,
     /// Ranges of blocks whose market parts are lost: first and last number of each.
     pub lost: Vec<(u64, u64)>,

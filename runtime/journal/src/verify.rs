@@ -14,9 +14,11 @@ use crate::retention::segment_bytes;
 /// The state of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentState {
-    /// It was sealed.
+    /// It has its seal: the row that its writer adds at an orderly end. It is complete, except for
+    /// market data that retention deleted.
     Sealed,
-    /// The process that wrote it was killed. It is complete up to that point.
+    /// It has no seal: the process that wrote it was killed, or its writing failed. It is complete
+    /// up to that point.
     Unsealed,
     /// A running instance is writing it, so it was not read.
     InUse,

@@ -34,7 +34,8 @@ pub struct EngineConfig {
     /// Settings of a run against a real clock. `None` in a backtest: the engine then assumes that
     /// the account is as configured, and requests may leave at once.
     pub live: Option<LiveConfig>,
-    /// Whether sealed blocks of records are kept, for a driver that writes a journal.
+    /// Whether finished (sealed) blocks of records are kept, for a driver that writes a journal.
+    /// Otherwise they are hashed and dropped.
     pub keep_journal: bool,
 }
 

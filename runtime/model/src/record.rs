@@ -1,12 +1,13 @@
 //! The journal's record format: inputs and effects in order, in blocks that are chained by hash.
 //!
-//! A block holds up to 64 KiB of records. It is sealed early after the record of an intent, so that
-//! the effects of the intent can wait for a durable block. Since format 3, a block has two parts:
-//! the market part with market data, and the order part with all other records. The order part
-//! stores the position of its records among all records. The hash of a block covers the order part
-//! and the digest of the market part. So there is one sequence and one chain, although the order
-//! part can be durable and can be read without the market part. The last hash of a run is its
-//! fingerprint. `docs/journal-format.md` describes the bytes.
+//! A block holds up to 64 KiB of records. When it is sealed, it gets its hash and takes no more
+//! records. That happens early after the record of an intent, so that the effects of the intent can
+//! wait for a durable block. Since format 3, a block has two parts: the market part with market
+//! data, and the order part with all other records. The order part stores the position of its
+//! records among all records. The hash of a block covers the order part and the digest of the
+//! market part. So there is one sequence and one chain, although the order part can be durable and
+//! can be read without the market part. The last hash of a run is its fingerprint.
+//! `docs/journal-format.md` describes the bytes.
 //!
 //! Records contain no clock time, memory address or map order, so that equal runs have equal bytes.
 
@@ -18,7 +19,8 @@ use sha2::{Digest, Sha256};
 
 use crate::codec::{DecodeError, Form, MarketWriter, Out, Records};
 
-/// The size in bytes at which a block is sealed.
+/// The size in bytes at which the recorder seals a block: it hashes the block and begins the next
+/// one.
 pub const BLOCK_BYTES: usize = 64 * 1024;
 
 /// A SHA-256 hash of the chain.
@@ -45,7 +47,7 @@ impl Format {
     }
 }
 
-/// A sealed block.
+/// A sealed block: it has its hash and takes no more records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     /// The format of its records.

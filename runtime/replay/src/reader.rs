@@ -169,8 +169,8 @@ impl SegmentReader {
     }
 }
 
-/// Seals a block that the recorded run sealed by time. Blocks that end with an intent or that are
-/// full seal themselves.
+/// Seals (ends) the current block if the recorded run ended it because of time. The engine itself
+/// ends blocks after an intent and full blocks.
 pub fn seal_before(block: u64, engine: &mut Engine) {
     if engine.chain().next_block < block {
         engine.seal();

@@ -66,7 +66,8 @@ pub enum SuccessionError {
 
 impl Engine {
     /// The complete state, so that [`Engine::restore`] continues exactly from here. Effects and
-    /// notices must have been polled to the end. The running block of records is sealed.
+    /// notices must have been polled to the end. This function seals (ends and hashes) the running
+    /// block of records.
     pub fn snapshot(&mut self) -> Vec<u8> {
         debug_assert!(
             self.effects.is_empty() && self.notices.is_empty(),

@@ -71,8 +71,8 @@ fn the_files_of_this_version_stay_readable() {
 }
 
 /// Recorded with the journal of the parent of commit ca2d05f: two segments that are only in sled,
-/// without a WAL. The first was sealed; the second was open when its process was killed. Folders
-/// of format 2 are in `tests/fixtures` of the repository.
+/// without a WAL. The first has its seal, so it ended in order; the second was open when its
+/// process was killed. Folders of format 2 are in `tests/fixtures` of the repository.
 #[test]
 fn a_journal_of_format_1_can_be_read_and_continued() {
     let folder = tempfile::tempdir().unwrap();
