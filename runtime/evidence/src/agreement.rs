@@ -27,7 +27,7 @@ pub const MOVING_READS: u32 = 4;
 pub struct Agreement {
     /// It agrees with the previous snapshot.
     pub agreed: bool,
-    /// Account trades, or open orders, were read for the same difference.
+    /// The engine has read the account's trades, or its open orders, for the same difference.
     pub was_looked_for: bool,
 }
 

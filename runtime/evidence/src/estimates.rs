@@ -1,10 +1,10 @@
-//! Fills that are booked with an estimated commission (`stated_fills`), until an event or an
-//! account trade states the true one.
+//! Fills that are booked with an estimated commission (`stated_fills`), until an event or the
+//! venue's list of trades states the true one.
 //!
 //! The estimate is in the quote asset. The true commission may be in another asset, and the event
 //! of the fill may leave it out. So the venue's balances may differ from the books for
 //! [`ESTIMATED_MS`]:
-//! - a quote asset by at most the estimates, or the highest rate that account trades stated;
+//! - a quote asset by at most the estimates, or the highest rate that listed trades stated;
 //! - any other asset is lower by at most the possible commissions.
 
 use std::collections::BTreeMap;
@@ -18,8 +18,8 @@ use crate::Evidence;
 use crate::late_fees::{AGAIN_MS, LateFee, SURFACE};
 use crate::past::READ_LAG_MS;
 
-/// An estimate explains a difference for this long: by then account trades list the fill and were
-/// read.
+/// An estimate explains a difference for this long: by then the venue lists the fill's trade, and
+/// the engine has read it.
 pub(crate) const ESTIMATED_MS: i64 = READ_LAG_MS + 2 * AGAIN_MS;
 
 /// How much estimates may let a balance differ.
@@ -156,7 +156,8 @@ impl Evidence<'_> {
     }
 
     /// Whether an account event from before the newest own fill differs from a recent state of the
-    /// account by at most the estimated commissions, which account trades will replace.
+    /// account by at most the estimated commissions. The venue's list of trades will state the true
+    /// ones.
     pub(crate) fn agreed_beside_estimates(
         &self,
         surface: Surface,
@@ -185,9 +186,9 @@ impl Evidence<'_> {
         })
     }
 
-    /// The part of a change that corrects estimated commissions, if account trades do not state the
-    /// true ones. Only an increase of at most the estimates counts; a larger one may be a deposit
-    /// as a whole.
+    /// The part of a change that corrects estimated commissions, if the venue's list of trades does
+    /// not state the true ones. Only an increase of at most the estimates counts; a larger one may
+    /// be a deposit as a whole.
     pub fn correction_of_estimates(
         &self,
         surface: Surface,

@@ -1,6 +1,6 @@
-//! Requests for the venue's forced orders. An account snapshot or account trades showed that an
-//! outside party closed a position, and no event reported whether it was the venue. A person may
-//! have closed it by hand, and the configured reaction is only for forced closes.
+//! Requests for the venue's forced orders. An account snapshot or the list of the account's trades
+//! showed that an outside party closed a position, and no event reported whether it was the venue.
+//! A person may have closed it by hand, and the configured reaction is only for forced closes.
 //!
 //! If a request is not answered, the engine sends one more before the close counts as one by an
 //! outside party.

@@ -7,12 +7,13 @@
 //! appears, the engine adopts the orders. While this instance runs, such an id degrades it until
 //! the operator resumes.
 //!
-//! Ids come from lists of open orders, from events, and from the orders of the newest account
-//! trades (`recent_orders`), because an instance may have no resting order. If the venue serves no
-//! account trades, ids come from the newest orders (`newest_orders`).
+//! Ids come from lists of open orders, from events, and from the orders of the account's newest
+//! trades (`recent_orders`), because an instance may have no resting order. If the venue does not
+//! list the account's trades, ids come from the newest orders (`newest_orders`).
 //!
-//! The operator may let a startup take over. Then an order that was placed before the startup
-//! counts as an old order, even if a list that is behind shows it later.
+//! The operator may start the run with `--take-over`. Then it adopts orders of another instance at
+//! once. An order that was placed before the startup counts as an old order, even if a late list of
+//! open orders shows it only afterwards.
 //!
 //! The order numbers of an instance only rise. So the highest number of each epoch separates old
 //! ids from new ones.
@@ -49,7 +50,7 @@ pub struct Instances {
     adopted: Numbers,
     /// Ids that this folder did not issue and that were not adopted.
     seen: Numbers,
-    /// The operator lets this instance take over at once.
+    /// The run was started with `--take-over`: it adopts orders of another instance at once.
     take_over: bool,
     /// Surfaces whose open orders were read since startup.
     listed: BTreeSet<Surface>,
@@ -84,7 +85,7 @@ pub enum Sighting {
     },
     /// The venue accepted the order at this time.
     Accepted(Time),
-    /// Account trades list a fill of an order that was placed at this time.
+    /// The list of the account's trades has a fill of an order that was placed at this time.
     Traded {
         /// When it was placed.
         placed: Time,
@@ -199,7 +200,7 @@ impl Instances {
         (!known).then_some((epoch, number))
     }
 
-    /// The operator lets this instance take over at once.
+    /// Notes that the run was started with `--take-over`.
     pub const fn take_over(&mut self) {
         self.take_over = true;
     }
@@ -240,9 +241,9 @@ impl Instances {
         known.is_none_or(|known| number > *known)
     }
 
-    /// Whether the engine must query when an order of another instance was placed. After a
-    /// take-over, an order counts as another instance's unless it was placed before, and only the
-    /// order itself states its time.
+    /// Whether the engine must query when an order of another instance was placed. If the run was
+    /// started with `--take-over`, an order counts as another live instance's unless it was placed
+    /// before the start, and only the order itself states its time.
     pub fn must_ask_when_placed(&self, sighting: &Sighting, run: &Run) -> bool {
         self.take_over
             && run.knows_account
@@ -364,8 +365,9 @@ impl Instances {
     }
 }
 
-/// Whether an order was placed before this run began. After a take-over such an order is an old
-/// one, which a list that is behind shows late. `None` if the time of placement is not known.
+/// Whether an order was placed before this run began. If the run was started with `--take-over`,
+/// such an order is an old one, which a late list of open orders may show only now. `None` if the
+/// time of placement is not known.
 fn is_older_than(run: &Run, sighting: &Sighting) -> Option<bool> {
     // Compared by the venue's clock, which has milliseconds.
     let began = run.began?.plus_ns(run.offset_ns).millis();

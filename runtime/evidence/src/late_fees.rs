@@ -1,7 +1,7 @@
 //! Commissions that the event of a fill leaves out. The interface
 //! (docs/interface/user-stream.md#order_trade_update) omits both commission fields without a
 //! commission. So either the commission is zero, or the venue states it only in the balance and in
-//! the account trade.
+//! its list of the account's trades.
 //!
 //! - The engine remembers a fill without a commission.
 //! - If a balance then differs by at most the possible commissions, the engine reads the account
@@ -10,11 +10,11 @@
 //! - If the trade of a fill is not listed after the longest lag, or the account agrees with the
 //!   books after the fill, the fill had no commission.
 //!
-//! If the venue serves no account trades, only the balance shows the commissions. So the engine
-//! takes the account event of the fills at once, if its balance is lower by at most the possible
-//! commissions. Account snapshots may be behind for as long as fills go on; they correct the
-//! balance if no account event came. Each fill gets its share of the change in proportion to its
-//! value.
+//! If the venue does not list the account's trades, only the balance shows the commissions. So the
+//! engine takes the account event of the fills at once, if its balance is lower by at most the
+//! possible commissions. Account snapshots may be behind for as long as fills go on; they correct
+//! the balance if no account event came. Each fill gets its share of the change in proportion to
+//! its value.
 
 use std::collections::VecDeque;
 
@@ -33,8 +33,8 @@ use crate::past::READ_LAG_MS;
 /// Events of this surface may leave out commissions.
 pub const SURFACE: Surface = Surface::Futures;
 
-/// Time between two reads of account trades: one read returns the commissions of all fills in
-/// between.
+/// Pause between two reads of the list of the account's trades: one read returns the commissions of
+/// all fills in between.
 pub(crate) const AGAIN_MS: i64 = 3_000;
 
 /// The largest commission of a fill while no rate is known, in ppm: 1 percent. The documents name
@@ -52,11 +52,11 @@ const WAITING_MAX: usize = 1_000;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LateFees {
     pub(crate) waiting: VecDeque<LateFee>,
-    /// A balance differs, so account trades must be read.
+    /// A balance differs, so the engine must read the list of the account's trades.
     wanted: bool,
     /// When account trades were last read for commissions.
     asked: Option<Time>,
-    /// The highest commission that account trades stated for such fills, in ppm of the fill.
+    /// The highest commission that listed trades stated for such fills, in ppm of the fill.
     pub(crate) highest_ppm: Option<i64>,
 }
 
@@ -148,18 +148,20 @@ impl LateFees {
         self.waiting.push_back(late);
     }
 
-    /// Account trades must be read, because a balance differs by at most the possible commissions.
+    /// Notes that the engine must read the list of the account's trades, because a balance differs
+    /// by at most the possible commissions.
     pub const fn want(&mut self) {
         self.wanted = true;
     }
 
-    /// Whether account trades may be read for commissions now.
+    /// Whether the engine must read the list of the account's trades for commissions, and may do so
+    /// now.
     pub fn is_due(&self, now: Time) -> bool {
         let is_due = |asked: Time| now >= asked.plus_ms(AGAIN_MS);
         self.wanted && self.asked.is_none_or(is_due)
     }
 
-    /// Notes that account trades are read for commissions.
+    /// Notes that the engine requests the list of the account's trades for commissions.
     pub const fn note_asked(&mut self, now: Time) {
         self.asked = Some(now);
     }
@@ -169,12 +171,12 @@ impl LateFees {
         self.asked.unwrap_or_default()
     }
 
-    /// Whether account trades must be read once more.
+    /// Sets whether the engine must read the list of the account's trades once more.
     pub const fn set_wanted(&mut self, wanted: bool) {
         self.wanted = wanted;
     }
 
-    /// Forgets fills that account trades do not list.
+    /// Keeps only the fills whose trades the venue may still list.
     pub fn retain(&mut self, may_come: impl Fn(&LateFee) -> bool) {
         self.waiting.retain(may_come);
     }
@@ -245,27 +247,29 @@ impl LateFees {
 }
 
 impl Evidence<'_> {
-    /// Whether the account matches the statement, apart from commissions that account trades will
-    /// state.
+    /// Whether the account matches the statement, apart from commissions that the venue's list of
+    /// trades will state.
     pub fn awaits_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
         self.tells_trades() && self.differs_by_fees(surface, statement)
     }
 
-    /// Whether the venue serves account trades of futures.
+    /// Whether the venue lists the trades of the futures account: it has not refused to since the
+    /// user stream connected.
     pub fn tells_trades(&self) -> bool {
         let line = self.line(SURFACE);
         line.is_some_and(|line| !line.no_trades)
     }
 
-    /// Whether commissions of fills without a booked one, which account trades will state, may
-    /// lower a balance by this amount.
+    /// Whether commissions that are not booked yet, and that the venue's list of trades will state,
+    /// may lower a balance by this amount.
     pub(crate) fn may_lack_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_lower = surface == SURFACE && moved < Amount::ZERO;
         let waiting = || self.waiting_outside_reading();
         is_lower && self.tells_trades() && self.may_be_fees_of(&waiting(), asset, moved)
     }
 
-    /// Like [`Self::may_lack_fees`], or account trades will replace an estimate.
+    /// Like [`Self::may_lack_fees`]; also true if the amount may come from estimates that the
+    /// venue's list of trades will replace.
     pub(crate) fn may_await_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_possible = surface == SURFACE && self.tells_trades();
         self.may_lack_fees(surface, asset, moved)
@@ -374,7 +378,7 @@ impl Evidence<'_> {
         of_instrument.map(|(_, trade_id)| trade_id).min()
     }
 
-    /// The fills whose account trades may state a commission.
+    /// The fills for which the venue's list of trades may state a commission.
     pub fn fee_trades(&self) -> impl Iterator<Item = (InstrumentId, TradeId)> {
         let fills = self.late_fee_fills();
         fills.map(|late| (late.instrument, late.trade_id))

@@ -1,7 +1,8 @@
 //! What the venue stated about the account, and how it is compared with the books: account
-//! snapshots and events, account trades, incomes, commissions that came late, and what outside
-//! parties and the venue closed. Its types remember statements; [`Evidence`] judges them against
-//! the books, without changing anything. The engine alone uses it, and books what follows.
+//! snapshots and events, the list of the account's trades, incomes, commissions that came late, and
+//! what outside parties and the venue closed. Its types remember statements; [`Evidence`] judges
+//! them against the books, without changing anything. The engine alone uses it, and books what
+//! follows.
 //!
 //! What may never enter this crate: changes of books and orders, requests, events for strategies,
 //! IO, a clock, floating point, and any other crate of this workspace but the model.

@@ -35,7 +35,7 @@ pub struct Line {
     /// When the last round that left nothing unexplained requested open orders, since the stream
     /// connected.
     pub clean: Option<Time>,
-    /// The venue refused to list account trades since the stream connected.
+    /// The venue refused to list the account's trades since the stream connected.
     pub no_trades: bool,
     /// An account event after a fill that the booked fills do not explain yet, with the time since
     /// when.
@@ -88,8 +88,8 @@ pub struct Round {
     pub events_when_asked: u64,
     /// When the last request was sent.
     pub asked_at: Time,
-    /// The difference that was known when account trades were read, or open orders where the venue
-    /// lists no trades: they do not explain it.
+    /// The difference that was known when the engine read the account's trades, or the open orders
+    /// where the venue lists no trades. They do not explain it.
     pub looked_for: Option<Vec<Adjustment>>,
 }
 
@@ -166,13 +166,14 @@ pub enum Step {
     Idle,
     /// Open orders.
     Orders,
-    /// Account trades of these instruments.
+    /// The list of the account's trades, for these instruments.
     Trades(VecDeque<InstrumentId>),
     /// The account.
     Account,
     /// The income history.
     Income,
-    /// Account trades of fills whose commission is not known.
+    /// The list of the account's trades again, for these instruments: they have fills whose
+    /// commission is not known.
     Fees(VecDeque<InstrumentId>),
 }
 

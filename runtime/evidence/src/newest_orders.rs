@@ -1,6 +1,6 @@
-//! The newest orders of each instrument (docs/interface/orders.md#all-orders), read if the
-//! venue serves no account trades. Like account trades (`recent_orders`), they reveal an instance
-//! whose orders fill at once.
+//! The newest orders of each instrument (docs/interface/orders.md#all-orders), read at a start, and
+//! if the venue does not list the account's trades. Like these trades (`recent_orders`), they
+//! reveal an instance whose orders fill at once.
 //!
 //! The account is read first. Startup waits for the responses. The engine requests one instrument
 //! after the other, once for each user stream and once at the end of a watch, because each request

@@ -366,7 +366,8 @@ impl Evidence<'_> {
     }
 
     /// Whether the account matched the snapshot within the last moments. A snapshot of that time
-    /// contains commissions that account trades will report later, and the remembered books do not.
+    /// contains commissions that the venue's list of trades will report later. The remembered books
+    /// do not contain them.
     pub fn was_lately(&self, surface: Surface, account: &AccountTruth) -> bool {
         let Some(line) = self.line(surface) else {
             return false;

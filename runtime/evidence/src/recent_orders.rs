@@ -1,6 +1,7 @@
-//! Orders of the newest account trades that this process does not know. An order that filled at
-//! once never rests, so no list of open orders shows the instance that placed it. Its account trade
-//! names the order, and the order has a client order id (docs/interface/orders.md#query-an-order).
+//! The newest entries of the venue's list of the account's trades may belong to orders that this
+//! process does not know. An order that filled at once never rests, so no list of open orders shows
+//! the instance that placed it. But its trade is in that list and names the order, and a query for
+//! the order returns its client order id (docs/interface/orders.md#query-an-order).
 //!
 //! The account is read first, and the queries are sent after it. Startup waits for their responses.
 
@@ -37,7 +38,7 @@ const GIVE_UP_MS: i64 = 60_000;
 /// An order of an instrument.
 pub type TradedKey = (InstrumentId, VenueOrderId);
 
-/// Orders of account trades whose client order ids are not known yet.
+/// Orders with listed trades whose client order ids are not known yet.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct RecentOrders {
     questions: BTreeMap<TradedKey, Question>,

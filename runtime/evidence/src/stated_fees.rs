@@ -1,5 +1,5 @@
 //! Commissions that only account events show: the events of the fills leave them out, and the venue
-//! serves no account trades.
+//! does not list the account's trades.
 //!
 //! The difference between an account event and the books is commissions if all of these hold:
 //! - The listed positions equal the books, and no booked fill is newer than the balance.
@@ -152,8 +152,8 @@ impl Evidence<'_> {
     }
 
     /// The parts of the pending account event about positions that were not closed since. `None` if
-    /// nothing changes: if the venue serves account trades, the next account event does this,
-    /// because until then, its balance may be from before the close.
+    /// nothing changes. If the venue lists the account's trades, the parts stay until the next
+    /// account event: until then, the balance may be from before the close.
     pub fn newer_lines(&self) -> Option<Vec<PositionUpdate>> {
         if self.tells_trades() || self.late_fees.waiting.is_empty() {
             return None;

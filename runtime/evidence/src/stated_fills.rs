@@ -4,11 +4,11 @@
 //! - Usually the event follows at once and is exact, so the engine waits for it for 250 ms.
 //!   Until then the account's loss limits count the fill at its stated price.
 //! - After that, the engine books the fill from the totals, with an estimated commission.
-//! - When the event or the account trade of the same fill arrives later, it is not booked again:
-//!   its commission replaces the estimate.
+//! - When an event or the list of the account's trades reports the same fill later, it is not
+//!   booked again: its commission replaces the estimate.
 //!
-//! Spot waits for the account trades instead, because a commission in the base asset changes the
-//! position.
+//! On spot the engine waits for the list of the account's trades instead, because a commission in
+//! the base asset changes the position.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,8 @@ impl StatedFills {
         self.unstated.values().map(|(late, _)| late)
     }
 
-    /// Forgets such fills that account trades do not list: their estimates stay booked.
+    /// Keeps only the fills whose trades the venue may still list. The estimates of the others stay
+    /// booked.
     pub fn retain_unstated(&mut self, may_come: impl Fn(&LateFee) -> bool) {
         self.unstated.retain(|_, (late, _)| may_come(late));
     }
@@ -179,8 +180,8 @@ impl StatedFills {
     }
 
     /// Takes over the estimates of an earlier process, of orders that this one knows. Returns
-    /// whether account trades must be read for some. The engine queries orders for fills that it
-    /// had not booked.
+    /// whether the engine must read the list of the account's trades for some. The engine queries
+    /// orders for fills that it had not booked.
     pub fn inherit(&mut self, old: &Self, orders: &Orders, names: &Names) -> bool {
         let booked = old.made_up.iter();
         let booked = booked.filter(|(seq, _)| orders.known(**seq).is_some());

@@ -1,7 +1,7 @@
 //! Which fills an accepted account snapshot already contains. A snapshot is accepted when the
-//! engine books its differences. Account trades or a slow stream may report a contained fill later.
-//! The fill then only decides which strategy owns the position; account quantities and balances
-//! stay as in the snapshot.
+//! engine books its differences. The venue's list of trades, or a slow stream, may report a
+//! contained fill later. The fill then only decides which strategy owns the position; account
+//! quantities and balances stay as in the snapshot.
 
 use std::collections::BTreeMap;
 

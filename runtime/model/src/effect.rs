@@ -311,8 +311,8 @@ pub enum Notice {
         /// The order of the other instance.
         id: ClientOrderId,
     },
-    /// The venue provides no list of account trades and no list of orders for a surface. So the
-    /// engine cannot see another instance whose orders fill at once.
+    /// For a surface the venue lists neither the account's trades nor its orders. So the engine
+    /// cannot see another instance whose orders fill at once.
     InstancesUnseen {
         /// Time when the engine noticed it.
         time: Time,

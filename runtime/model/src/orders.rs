@@ -162,7 +162,7 @@ pub struct Order {
     /// Quantity of fills that were derived from order totals and whose trades have not been
     /// reported since.
     pub made_up_qty: i64,
-    /// How many reads of account trades lacked the missing fill.
+    /// How often the engine read the list of the account's trades without finding the missing fill.
     pub trade_reads: u32,
     /// The trade ids of booked fills. Most orders have only one, so the first is stored inline.
     first_trade: Option<TradeId>,

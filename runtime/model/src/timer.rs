@@ -59,8 +59,8 @@ pub enum Timer {
         /// Surface.
         surface: Surface,
     },
-    /// Until this timer fires, the list of account trades may lack the fill that explains a
-    /// difference. Only in a live run.
+    /// Until this timer fires, the venue's list of the account's trades may lack the fill that
+    /// explains a difference. Only in a live run.
     TradesLag {
         /// Surface.
         surface: Surface,

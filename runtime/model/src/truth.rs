@@ -1,5 +1,5 @@
-//! The venue's state of an account, as REST reports it: open orders, balances and positions,
-//! account trades. Only reconciliation requests it.
+//! The venue's state of an account, as REST reports it: open orders, balances and positions, and
+//! the account's trades. Only reconciliation requests it.
 //!
 //! Entries that are not listed are unknown, so an empty list never clears anything
 //! (docs/interface/README.md#14-partial-account-events). If a route lists everything, its reader
@@ -28,7 +28,8 @@ pub enum Subject {
         /// Surface.
         surface: Surface,
     },
-    /// Account trades (docs/interface/account.md#futures-trades), oldest first.
+    /// The venue's list of the account's trades ("account trades",
+    /// docs/interface/account.md#futures-trades), oldest first.
     Trades {
         /// The instrument.
         instrument: InstrumentId,
@@ -59,7 +60,7 @@ pub enum Subject {
         /// Its quote asset.
         quote: AssetId,
     },
-    /// An outside order that has trades in the account trades
+    /// An outside order with a trade in the venue's list of the account's trades
     /// (docs/interface/orders.md#query-an-order).
     OutsideOrder {
         /// The instrument; futures only.
@@ -67,7 +68,7 @@ pub enum Subject {
         /// `orderId`.
         order_id: VenueOrderId,
     },
-    /// The client order id of an order that has trades in the account trades
+    /// The client order id of an order with a trade in the venue's list of the account's trades
     /// (docs/interface/orders.md#query-an-order).
     TradedOrder {
         /// The instrument.
@@ -89,7 +90,7 @@ pub enum Truth {
     OpenOrders(Vec<OpenOrder>),
     /// The account.
     Account(AccountTruth),
-    /// A page of account trades.
+    /// A page of the list of the account's trades.
     Trades {
         /// Oldest first.
         trades: Vec<AccountTrade>,
@@ -217,7 +218,7 @@ pub struct StatedPosition {
     pub unrealized: Amount,
 }
 
-/// The identity of an order from account trades or from the list of all orders.
+/// The identity of an order, from the list of the account's trades or from the list of all orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TradedOrder {
     /// `clientOrderId`.

@@ -65,7 +65,7 @@ super::methods! {
     position_margin_history(PositionMarginHistory, PositionMarginHistory::new("BTCUSDT"));
     /// Positions with their risk.
     position_risk(GetPositionRisk, GetPositionRisk::new().symbol("BTCUSDT"));
-    /// Account trades.
+    /// List of the account's trades.
     user_trades(UserTrades, UserTrades::new("BTCUSDT").limit(100));
     /// Income history.
     income(GetIncome, GetIncome::new().income_type(IncomeType::FundingFee));

@@ -106,8 +106,8 @@ impl Engine {
         Some(self.adopt(strategy, &update.report(), update.terms()))
     }
 
-    /// Whether the account's initial state is still unknown: no account trades of this instrument
-    /// were read yet.
+    /// Whether the account's initial state is still unknown: the venue's list of trades of this
+    /// instrument was not read yet.
     fn is_finding(&mut self, instrument: InstrumentId) -> bool {
         let surface = self.surface_of(instrument);
         let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);

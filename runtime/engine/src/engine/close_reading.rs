@@ -25,13 +25,14 @@ use super::Engine;
 use super::closing::close_qty;
 use super::session::Session;
 
-/// Time between two account snapshots for a close.
+/// Pause between two account snapshots for a close.
 const READ_MS: i64 = 1_000;
-/// Time after a full reconciliation round, which costs more request weight.
+/// Pause after a full reconciliation round for a close. It is longer, because a round costs more
+/// request weight.
 const ROUND_MS: i64 = 3_000;
 /// If a request of a round is unanswered for this long, an account snapshot for a close goes first.
 const QUESTION_MS: i64 = 2_000;
-/// The same applies after a request failed this often.
+/// An account snapshot for a close also goes first after a request of a round failed this often.
 const FAILURES: u32 = 3;
 /// A close is queried after this time, if the user stream does not show its fills.
 const QUERY_MS: i64 = 500;

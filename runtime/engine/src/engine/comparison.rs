@@ -26,7 +26,8 @@ const READ_AGAIN_UNKNOWN_MS: i64 = 250;
 const READ_AGAIN_UNEXPLAINED_MS: i64 = 2_000;
 /// Time between snapshots where positions are missing and nothing else changed.
 const READ_AGAIN_SHORT_MS: i64 = 5_000;
-/// Time between two reads of account trades while their list may be behind the account.
+/// Pause between two reads of the list of the account's trades, while that list may be behind the
+/// account.
 const TRADES_AGAIN_MS: i64 = 2_000;
 /// After this many snapshots that never agree, the account counts as unexplained.
 const READS_MAX: u32 = 8;
@@ -124,9 +125,9 @@ impl Engine {
             return;
         };
         if agreed && !was_looked_for {
-            // Account trades, or orders, are read first: own fills that explain the difference need
-            // no adjustment. Trades or orders that were read for another difference, or earlier,
-            // may lack the one that explains this difference.
+            // The account's trades, or its open orders, are read first: if own fills explain the
+            // difference, no adjustment is needed. Trades or orders that were read for another
+            // difference, or earlier, may lack the one that explains this difference.
             let changes = differences.clone();
             let looked_for = line.round.looked_for.replace(differences);
             line.round.seen = None;
@@ -192,8 +193,8 @@ impl Engine {
     }
 
     /// Handles balances that differ by an amount that may be commissions left out of events. The
-    /// engine reads account trades once for them, and again later if they are not listed yet.
-    /// Returns whether nothing else differs.
+    /// engine reads the list of the account's trades once for these commissions, and again later if
+    /// the trades are not listed yet. Returns whether nothing else differs.
     fn wait_for_fees(
         &mut self,
         surface: Surface,
@@ -226,8 +227,8 @@ impl Engine {
         true
     }
 
-    /// Continues the round with the account trades, or with the open orders where the venue lists
-    /// no trades.
+    /// Continues the round with the list of the account's trades, or with the open orders where the
+    /// venue lists no trades.
     fn look_for_trades(&mut self, surface: Surface, no_trades: bool) {
         let instruments = self.instruments_of(surface);
         if let Some(line) = self.line_mut(surface) {

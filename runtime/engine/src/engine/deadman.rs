@@ -24,11 +24,11 @@ use windvane_supervision::countdown::{
 use super::Engine;
 use super::replies::AFTER_WAIT_MS;
 
-/// Time after a failed try.
+/// Pause after a failed try to arm a countdown.
 const RETRY_MS: i64 = 500;
 /// Pause before the engine checks again whether it may arm or renew a countdown.
 const WITHHELD_MS: i64 = 1_000;
-/// Time after a failed try, while no order waits and none is covered.
+/// The same pause while no order waits for the countdown and no order can rest under it.
 const UNCOVERED_MS: i64 = 5_000;
 /// The longest pause while the venue keeps refusing. The pause is half of the time since the first
 /// refusal.

@@ -1,9 +1,9 @@
 //! Closes that no order explains, on a venue that does not list forced orders.
 //!
 //! A liquidation may happen while the user stream is down or the process is not running. Then only
-//! account snapshots show it. Account trades may name the order, which the engine then queries. If
-//! no trade names one, the close counts as a forced close of kind `unreported`: strategies must not
-//! reopen a position that the venue may have liquidated.
+//! account snapshots show it. The venue's list of the account's trades may name the order, which
+//! the engine then queries. If no trade names one, the close counts as a forced close of kind
+//! `unreported`: strategies must not reopen a position that the venue may have liquidated.
 
 use windvane_evidence::Key;
 use windvane_evidence::forced::Due;

@@ -232,8 +232,8 @@ impl Engine {
         });
     }
 
-    /// At the end of a watch, reads open orders and account trades again. The watch ends unless
-    /// they show a new order.
+    /// At the end of a watch, reads the open orders and the list of the account's trades again. The
+    /// watch ends unless they show a new order.
     pub(super) fn end_instance_watch(&mut self) {
         if !self.instances.is_watch_over(self.now) {
             return;

@@ -1,5 +1,6 @@
-//! Commissions that the event of a fill leaves out: the engine reads account trades and books what
-//! they state. Which differences they explain is decided in `windvane_evidence::late_fees`.
+//! Commissions that the event of a fill leaves out: the engine reads the venue's list of the
+//! account's trades, and books the commissions that it states. Which differences they explain is
+//! decided in `windvane_evidence::late_fees`.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +48,8 @@ impl Engine {
         });
     }
 
-    /// Reads account trades for commissions, if a balance differs and no other read is running.
+    /// Requests the list of the account's trades for commissions, if a balance differs and no other
+    /// read is running.
     pub(super) fn ask_for_fees(&mut self, surface: Surface) {
         if surface != SURFACE || !self.late_fees.is_due(self.now) {
             return;
@@ -103,12 +105,12 @@ impl Engine {
         self.watch_losses_after_fill();
         self.ask_next(SURFACE);
         if left < had {
-            // Account trades do not explain the present difference.
+            // The listed trades do not explain the present difference.
             self.reconcile_soon(SURFACE);
         }
     }
 
-    /// Books the commissions that account trades state for fills without one.
+    /// Books the commissions that listed trades state for fills that were booked without one.
     pub(super) fn settle_fees(&mut self, instrument: InstrumentId, trades: &[AccountTrade]) {
         for trade in trades {
             let key = (instrument, trade.order_id, trade.fill.trade_id);

@@ -1,5 +1,5 @@
-//! Requests for the newest orders of each instrument, if the venue serves no account trades
-//! (`windvane_evidence::newest_orders`).
+//! Requests for the newest orders of each instrument, at a start and if the venue does not list the
+//! account's trades (`windvane_evidence::newest_orders`).
 
 use windvane_evidence::newest_orders::NewestAnswer;
 use windvane_evidence::recent_orders::RECENT_MS;
@@ -12,8 +12,8 @@ use windvane_model::truth::{Subject, TradedOrder, Truth};
 use super::Engine;
 
 impl Engine {
-    /// Plans requests for the newest orders, because the venue serves no account trades. They are
-    /// sent once the account is read.
+    /// Plans requests for the newest orders, because the venue does not list the account's trades,
+    /// or lists them late. They are sent once the account is read.
     pub(super) fn list_orders_for_trades(&mut self, surface: Surface) {
         let instruments = self.evidence().instruments_of(surface);
         self.newest_orders.plan(surface, instruments, self.now);

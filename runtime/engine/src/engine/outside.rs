@@ -147,8 +147,8 @@ impl Engine {
     }
 
     /// Notes a booked fill of an outside party: strategies give up the quantity that it closed. A
-    /// fill that account trades list may be older than own fills that are booked already. It then
-    /// closed the position that was held before them.
+    /// fill that the engine read from the venue's list of trades may be older than own fills that
+    /// are booked already. It then closed the position that was held before them.
     pub(super) fn note_outside_fill(
         &mut self,
         update: &OrderUpdate,
@@ -214,8 +214,8 @@ impl Engine {
     }
 
     /// Takes the part that a forced close explains out of the due closes that no event of another
-    /// order explains, and returns that quantity. The forced close settles it at its own price:
-    /// `value` returns the value of a quantity, if known.
+    /// order explains, and returns that quantity. The strategies give it up at the price of the
+    /// forced close: `value` returns the value of a quantity, if known.
     pub(super) fn take_due_close(
         &mut self,
         id: InstrumentId,

@@ -1,5 +1,5 @@
-//! Queries for the orders of account trades that this process does not know, and what follows from
-//! the responses (`windvane_evidence::recent_orders`).
+//! The venue's list of the account's trades may contain trades of orders that this process does not
+//! know. The engine queries these orders (`windvane_evidence::recent_orders`).
 
 use windvane_evidence::recent_orders::{ORDERS_MAX, RECENT_MS};
 use windvane_model::effect::Effect;

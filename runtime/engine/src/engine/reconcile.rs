@@ -1,12 +1,12 @@
 //! Reconciliation: compares the venue's responses with the books
 //! (`docs/promises.md#3-the-venue-is-the-authority`).
 //!
-//! A round requests the open orders, then account trades where some may have been missed
-//! (`trades`), then the account (`comparison`). If a balance moved without a known cause, it also
-//! requests the income history (`income`). A difference in the account counts after two snapshots
-//! that agree, with no user event from the first request to the last response: events that are
-//! still in flight explain some differences. For the other differences, the engine accepts the
-//! snapshot: it books the venue's values.
+//! A round requests the open orders, then the list of the account's trades where some may have been
+//! missed (`trades`), then the account (`comparison`). If a balance moved without a known cause, it
+//! also requests the income history (`income`). A difference in the account counts after two
+//! snapshots that agree, with no user event from the first request to the last response: events
+//! that are still in flight explain some differences. For the other differences, the engine accepts
+//! the snapshot: it books the venue's values.
 
 use std::collections::VecDeque;
 

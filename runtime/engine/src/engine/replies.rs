@@ -28,9 +28,9 @@ const MISSED_MS: i64 = 3_000;
 /// The same time if an event of the order already counts the fill: then only an event that was
 /// overtaken can still report it.
 const SKIPPED_MS: i64 = 250;
-/// If account trades do not contain a missing fill, they are read at least this often, after
-/// growing pauses, and for as long as the list may be behind. After that, the fill is derived from
-/// the order's totals.
+/// If the venue's list of the account's trades does not contain a missing fill, the engine reads it
+/// at least this often, with growing pauses, and for as long as the list may be behind. After that,
+/// it derives the fill from the order's totals.
 const TRADE_READS_MIN: u32 = 5;
 /// An order of this age that was cancelled or expired without a fill is no longer found
 /// (docs/interface/orders.md#query-an-order).

@@ -317,7 +317,8 @@ impl Engine {
         self.incomes.stream_up();
         self.newest_orders.allow(surface);
         if is_first {
-            // A startup also looks for another instance here, because account trades may be behind.
+            // A startup also looks for another instance in the newest orders, because the list of
+            // the account's trades may be behind.
             self.list_orders_for_trades(surface);
         }
         self.begin_cut(surface);

@@ -83,8 +83,8 @@ impl Engine {
     }
 
     /// Forgets the parts of the pending account event about positions that were closed since. If
-    /// the venue serves account trades, the next account event does this: until then, its balance
-    /// may be from before the close.
+    /// the venue lists the account's trades, nothing is forgotten here. The parts stay until the
+    /// next account event: until then, the balance may be from before the close.
     pub(super) fn forget_older_lines(&mut self) {
         let Some(kept) = self.evidence().newer_lines() else {
             return;

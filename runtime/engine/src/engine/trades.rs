@@ -1,5 +1,6 @@
-//! The account's trades. The engine reads them where the stream may have missed fills, and books
-//! each trade once, under the order to which it belongs.
+//! The account's trades, as the venue lists them ("account trades"). The engine reads the list
+//! where the stream may have missed fills, and books each trade once, under the order to which it
+//! belongs.
 
 use windvane_evidence::line::{RETRY_MS, Round, Step};
 use windvane_model::effect::Notice;
@@ -13,8 +14,8 @@ use windvane_model::truth::AccountTrade;
 use super::Engine;
 
 impl Engine {
-    /// Plans to read account trades in the first round after the stream connected, because fills
-    /// may have been missed.
+    /// Plans to read the list of the account's trades in the first round after the stream
+    /// connected, because fills may have been missed.
     pub(super) fn plan_trades(&mut self, surface: Surface) {
         let instruments = self.instruments_of(surface);
         let Some(line) = self.line_mut(surface) else {
@@ -196,7 +197,8 @@ impl Engine {
         }
     }
 
-    /// Books a fill that only account trades reported, or that was derived from totals.
+    /// Books a fill that only the list of the account's trades reported, or that was derived from
+    /// an order's totals.
     pub(super) fn take_missed_fill(&mut self, seq: OrderSeq, update: &OrderUpdate, fill: &Fill) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;

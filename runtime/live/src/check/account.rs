@@ -369,12 +369,13 @@ fn mend_instances(config: &Config) -> String {
 /// Milliseconds.
 const LATELY_MS: u64 = 5 * 60_000;
 
-/// The account trades of each instrument whose trades could be read.
+/// The account's trades of each instrument whose list of trades could be read.
 type Traded = Vec<(InstrumentId, Vec<AccountTrade>)>;
 
 /// Reports recent orders that only another instance can have placed. An instance that sends only
-/// market orders has no open orders. Its account trades show it. If the venue serves no account
-/// trades, or lists no recent ones because they may be behind, the list of orders shows it.
+/// market orders has no open orders. The venue's list of the account's trades shows it. If the
+/// venue does not serve that list, or the list has no recent trade because it may be behind, the
+/// list of orders shows it.
 async fn filled_orders(
     config: &Config,
     (queries, ids): (QueryClient<'_>, &FolderIds),

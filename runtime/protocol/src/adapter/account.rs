@@ -547,7 +547,7 @@ impl Adapter {
     }
 }
 
-/// One page of account trades, oldest first.
+/// One page of the list of the account's trades, oldest first.
 pub(super) fn trades(
     adapter: &Adapter,
     id: InstrumentId,

@@ -16,8 +16,8 @@ use crate::route::{Of, Route, Source};
 use crate::wire::enums::ResponseType;
 use crate::wire::{Parameters, Request as WireRequest, futures, info, spot};
 
-/// Entries of one page of the income history and of account trades (`limit` at most 1000:
-/// docs/interface/limits.md#other-bounds).
+/// Number of entries that one page of the income history, or of the list of the account's trades,
+/// may have (`limit` at most 1000: docs/interface/limits.md#other-bounds).
 pub(super) const INCOME_PAGE: usize = 1_000;
 pub(super) const TRADES_PAGE: usize = 1_000;
 /// How many of the newest orders are requested; any limit up to 500 has the same weight.

@@ -169,7 +169,7 @@ record! {
 }
 
 request! {
-    /// Account trades (docs/interface/account.md#futures-trades).
+    /// List of the account's trades (docs/interface/account.md#futures-trades).
     UserTrades = "futures.user_trades" -> Vec<UserTrade> {
         symbol: String = "symbol",
         /// Milliseconds.

@@ -95,7 +95,7 @@ request! {
 }
 
 request! {
-    /// Cancel all open orders of a pair, or those of the lists
+    /// Cancel all open orders of a pair, or only those in the lists of ids
     /// (docs/interface/orders.md#cancel-all-open-orders).
     CancelAllOrders = "spot.cancel_all_orders" -> SimpleResult {
         symbol: String = "symbol",
