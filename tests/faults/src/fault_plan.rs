@@ -29,8 +29,9 @@ const CONVERGE_WEIGHT_NS: i64 = 90_000_000_000;
 const CONVERGE_MODES_NS: i64 = 150_000_000_000;
 /// If the run is paused before the comparison: its earlier actions must arrive and be read again.
 const CONVERGE_PAUSED_NS: i64 = 150_000_000_000;
-/// If the venue serves no account trades, user events are late this often, and by this much. That
-/// is longer than the runtime waits for a fill before it derives it from its order's totals.
+/// If the venue does not list the account's trades, user events are late this often, and by this
+/// much. That is longer than the runtime waits for a fill before it derives it from its order's
+/// totals.
 const LATE_WITHOUT_TRADES_PPM: u32 = 20_000;
 /// Milliseconds.
 const LATE_WITHOUT_TRADES_MS: i64 = 9_000;
@@ -85,7 +86,7 @@ pub enum Kind {
     Keys,
     /// The operator pauses, halts and resumes.
     Operator,
-    /// The venue serves no account trades, and some user events come seconds late.
+    /// The venue does not list the account's trades, and some user events come seconds late.
     NoAccountTrades,
     /// The list of open orders is short or empty, or the account response repeats an earlier one,
     /// although all is well-formed.
@@ -305,7 +306,7 @@ pub struct Faults {
     pub disk_room: usize,
     /// Responses that are well-formed but false, of those that may be false.
     pub false_ppm: u32,
-    /// The venue refuses to serve account trades.
+    /// The venue refuses to list the account's trades.
     pub no_account_trades: bool,
 }
 
@@ -445,7 +446,7 @@ impl FaultPlan {
     }
 }
 
-/// Whether no event reports commissions, and account trades report them late or never.
+/// Whether no event reports commissions, and the venue's list of trades reports them late or never.
 fn tells_commissions_late(choices: &Choices, faults: &Faults) -> bool {
     let has_trades =
         chosen(choices, "account-trades-route") == Some("served") && !faults.no_account_trades;

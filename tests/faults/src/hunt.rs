@@ -178,7 +178,7 @@ const fn kinds(bug: Planted) -> &'static [Kind] {
         Planted::EmergencyWaitsForBudget => {
             &[Kind::Weight, Kind::Actors, Kind::Operator, Kind::Greedy]
         }
-        // Spot fills whose event is lost: account trades report them later.
+        // Spot fills whose event is lost: the venue's list of trades reports them later.
         Planted::LateFeeOnFutures => &[Kind::Spot, Kind::EventLost],
         // Many orders, one of which is about to be sent when the process stops.
         Planted::LateOrderSent => &[Kind::Pause, Kind::Greedy],

@@ -56,7 +56,8 @@ pub struct Terms {
     /// The venue rounds the commissions that it reports to four decimals, but charges the exact
     /// amounts.
     pub rounds_fees: bool,
-    /// The run uses only the core interface: it reads no account trades of futures.
+    /// The run uses only the core interface: it does not read the list of the futures account's
+    /// trades.
     pub is_documented: bool,
     /// The account is in hedge mode, and is configured as such.
     pub hedge: bool,

@@ -146,7 +146,7 @@ fn a_closed_order_with_missing_fills_is_not_listed_as_open() {
     }
 }
 
-/// Hides fills from now on, in user events and in account trades.
+/// Hides fills from now on, in user events and in the list of the account's trades.
 fn hide_fills(venue: &Venue) {
     for fault in [
         json!({"fault": "lost", "surface": "futures"}),

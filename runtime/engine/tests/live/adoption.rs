@@ -155,7 +155,8 @@ fn a_trade_booked_before_the_adoption_of_its_order_counts_once() {
 #[test]
 fn partial_fills_of_an_order_adopted_after_the_last_count_once() {
     let part = |id, trade, qty, executed, status| fill(id, Side::Buy, trade, qty, executed, status);
-    // The earlier fills are reported by account trades, by events in any order, or not at all.
+    // The earlier fills are reported by the list of the account's trades, by events in any order,
+    // or not at all.
     let (mut account, id) = filled_before_it_was_new(6);
     round(&mut account, &[], &[trade(1, 7, 4), trade(1, 8, 6)], |_| {});
     assert_eq!((qty(&account), own(&account)), (10, (4, 0)));

@@ -31,8 +31,8 @@ fn fees(account: &Account) -> Amount {
     own.at(BTC, PositionSide::Both).position.fees
 }
 
-/// Lets time pass in which the venue provides only account snapshots with this balance, and no
-/// account trades or income.
+/// Lets time pass in which the venue provides only account snapshots with this balance. It lists
+/// neither the account's trades nor its income.
 fn read(account: &mut Account, seconds: u32, total: Amount) {
     for _ in 0..seconds {
         account.wait(1);

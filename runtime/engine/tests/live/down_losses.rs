@@ -98,7 +98,7 @@ impl Exit {
     }
 }
 
-/// How the venue responds to a request for account trades.
+/// How the venue responds to a request for the list of the account's trades.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trades {
     Told,

@@ -750,8 +750,8 @@ fn a_close_by_hand_is_not_mistaken_for_the_next_forced_close() {
     assert_eq!(reports(&account).len(), 1);
 }
 
-/// Only account trades, and in one case the list of forced orders, report the close. They do so
-/// after the fill of an open exit order.
+/// Only the list of the account's trades, and in one case the list of forced orders, reports the
+/// close. They do so after the fill of an open exit order.
 #[test]
 fn an_own_fill_keeps_its_strategy_after_a_late_forced_close() {
     for listed in [true, false] {

@@ -1,5 +1,6 @@
-//! Account trades list a close by an outside order, and the list of forced orders is rejected or
-//! stale. A query for the order of the trade shows whether the venue placed it.
+//! The venue's list of the account's trades has a close by an outside order, and the list of forced
+//! orders is rejected or stale. A query for the order of the trade shows whether the venue placed
+//! it.
 
 use windvane_model::forced::ForcedClose;
 use windvane_model::live::LiveInput;
@@ -76,7 +77,8 @@ impl Order {
     }
 }
 
-/// Lets seconds pass in which account trades list the close and account snapshots show it.
+/// Lets seconds pass in which the list of the account's trades has the close, and account snapshots
+/// show it.
 fn closed(account: &mut Account, order: Order, list: List, seconds: i64) {
     let mut sold = trade(FORCED.0, 9, 40);
     sold.side = Side::Sell;

@@ -1,5 +1,5 @@
-//! Account trades list outside trades. A forced order with another id does not explain these
-//! trades.
+//! The venue's list of the account's trades has outside trades. A forced order with another id does
+//! not explain them.
 
 use windvane_model::effect::Adjustment;
 use windvane_model::live::LiveInput;

@@ -1,6 +1,6 @@
 //! Two instances on one account. The other one places only market orders, so none of its orders
-//! stays open. Account trades show it, and a query for the order of such a trade returns its client
-//! order id.
+//! stays open. The venue's list of the account's trades shows them, and a query for the order of
+//! such a trade returns its client order id.
 
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::input::Command;
@@ -31,7 +31,7 @@ struct Market {
     asked: usize,
     /// The error code returned for every query for an order, instead of the order.
     refused: Option<i32>,
-    /// The venue has no route for account trades.
+    /// The venue has no route that lists the account's trades.
     has_no_trades: bool,
     /// The venue rejects the list of orders.
     has_no_orders: bool,
@@ -418,7 +418,7 @@ fn a_stale_list_of_trades_does_not_hide_another_instance() {
     assert_eq!(sent_changes(&account), 0, "{:?}", account.sent);
 }
 
-/// A venue without account trades.
+/// A venue that does not list the account's trades.
 fn untraded() -> Market {
     Market {
         has_no_trades: true,

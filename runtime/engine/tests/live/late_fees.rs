@@ -1,5 +1,5 @@
-//! Commissions that are missing in the events of fills. The balance and the account trades show
-//! them.
+//! Commissions that are missing in the events of fills. The balance and the list of the account's
+//! trades show them.
 
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
 use windvane_model::run_state::RunState;
@@ -27,7 +27,7 @@ struct Venue {
     /// The commission of a fill.
     fee: Amount,
     trades: Vec<AccountTrade>,
-    /// The number of queries for account trades.
+    /// The number of requests for the list of the account's trades.
     reads: usize,
     /// The number of queries for the account.
     readings: usize,

@@ -12,7 +12,7 @@ use super::succession::{killed, next_config};
 use super::support::{Account, MM, USDT, fill, market};
 use super::world::{no_trades, nothing, position, ready};
 
-/// How the venue responds to a query for account trades.
+/// How the venue responds to a request for the list of the account's trades.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trades {
     Told,

@@ -146,7 +146,7 @@ fn a_loss_halts_although_each_snapshot_has_another_balance() {
 }
 
 /// Each second a person closes a part of our position at a loss of 50. The user stream is
-/// disconnected, and the venue does not provide account trades.
+/// disconnected, and the venue does not list the account's trades.
 #[test]
 fn a_loss_halts_while_a_person_closes_the_position_in_parts() {
     let mut account = holding();
@@ -234,7 +234,7 @@ fn flatten_closes_with_one_snapshot_during_an_endless_start() {
             .engine
             .reported_reasons(&account.engine.degraded_reasons());
         assert!(doubts[0].contains("stream is up"), "{doubts:?}");
-        // The venue never returns account trades, so that the start cannot end.
+        // The venue never answers a request for the account's trades, so that the start cannot end.
         let event = account_event(&account, start);
         account.handle(Input::User(&event));
         while let Some(subject) = account.take_question() {

@@ -675,7 +675,8 @@ fn every_manner(routes: bool) -> Vec<Manner> {
         let bit = |place: u32| bits & (1 << place) != 0;
         for order in fates {
             for account in fates {
-                // Without account trades, the engine can only estimate the fee of a lost fill.
+                // If the venue does not list the account's trades, the engine can only estimate the
+                // fee of a lost fill.
                 let estimated = !routes && !matches!(order, Fate::OnTime | Fate::Late(500 | 2_500));
                 if estimated && bit(4) {
                     continue;

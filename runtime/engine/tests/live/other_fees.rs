@@ -274,7 +274,8 @@ fn trade_of(account: &Account, number: i64, tokens: i128) -> AccountTrade {
     }
 }
 
-/// Snapshots of a venue that lists this trade, or has no account trades, and has this many tokens.
+/// Answers as a venue that lists this trade (for `None` it refuses to list trades), and whose
+/// account snapshots have this many tokens.
 fn learn(account: &mut Account, trade: Option<AccountTrade>, left: Amount) {
     for _ in 0..20 {
         account.pass(998);

@@ -21,7 +21,8 @@ use super::world::{position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 
-/// A long position of 10,000 at 100.0 with an open exit at 110.0, without account trades.
+/// A long position of 10,000 at 100.0 with an open exit at 110.0. The venue does not list the
+/// account's trades.
 fn holding() -> (World, OrderSeq) {
     holding_at(Manner {
         routes: false,

@@ -112,7 +112,8 @@ fn a_round_for_missing_trades_does_not_refresh_open_orders() {
     let id = account.id(MM, order);
     account.wait(25);
     account.confirm_countdowns();
-    // The order's totals exceed its fills, so account trades are read after three seconds.
+    // The order's totals exceed its fills, so the list of the account's trades is read after three
+    // seconds.
     let filled = report(id, OrderStatus::PartiallyFilled, 4);
     for _ in 0..4 {
         account.handle(Input::Reply(&Reply::Queried {

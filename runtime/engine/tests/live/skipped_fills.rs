@@ -69,8 +69,8 @@ fn an_older_event_does_not_replace_the_count_of_a_newer_one() {
     assert_eq!(account.engine.degraded_reasons(), []);
 }
 
-/// Answers queries for this many half seconds. Account trades are listed after `trades` of them, or
-/// never for `None`.
+/// Answers queries for this many half seconds. The venue lists the account's trades after `trades`
+/// of them, or never for `None`.
 fn answer(account: &mut Account, order: OrderSeq, trades: Option<u32>, halves: u32) {
     answer_with(account, order, trades, halves, 990);
 }

@@ -83,7 +83,8 @@ fn an_account_event_without_a_fill_starts_a_reconciliation() {
     assert!(account.take_question().is_some());
 }
 
-/// The venue does not provide account trades for this key, and the order event of a fill is lost.
+/// The venue does not list the account's trades for this key, and the order event of a fill is
+/// lost.
 #[test]
 fn a_fill_without_an_order_event_is_found_by_an_order_query() {
     let mut account = watched();

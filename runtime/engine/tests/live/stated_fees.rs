@@ -1,6 +1,6 @@
-//! Commissions that are missing in order events and in account trades, so only account events show
-//! them. The price does not change, and the strategies trade without a pause, so that account
-//! snapshots never agree.
+//! Commissions that are missing in order events and in the list of the account's trades, so only
+//! account events show them. The price does not change, and the strategies trade without a pause,
+//! so that account snapshots never agree.
 
 use windvane_model::config::EngineConfig;
 use windvane_model::instrument::Instrument;
@@ -34,11 +34,11 @@ pub(super) struct Exchange {
     pub(super) held: i64,
     past: Vec<(Time, [Amount; 2], i64)>,
     pub(super) trades: Vec<AccountTrade>,
-    /// Delay of account trades; `None` if the venue does not provide them.
+    /// How late the venue lists the account's trades; `None` if it does not list them.
     trades_lag_ms: Option<i64>,
     /// Whether account events list a flat position.
     pub(super) lists_flat: bool,
-    /// Age of account snapshots.
+    /// Age of account snapshots when they arrive, in milliseconds.
     pub(super) lag_ms: i64,
     /// The commission of a fill, in USDT.
     pub(super) fee: Amount,

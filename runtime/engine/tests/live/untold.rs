@@ -1,5 +1,5 @@
-//! Changes that no event reported: transfers, fills that are missing in account trades, and earlier
-//! margin calls.
+//! Changes that no event reported: transfers, fills that are missing in the list of the account's
+//! trades, and earlier margin calls.
 
 use windvane_model::config::EngineConfig;
 use windvane_model::degraded_reason::DegradedReason;
@@ -175,8 +175,8 @@ fn a_margin_call_survives_a_restart() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
 
-/// For this many seconds the venue reports an order as filled, while account trades are empty.
-/// Returns how often the order and the trades were queried.
+/// For this many seconds the venue reports an order as filled, while its list of the account's
+/// trades is empty. Returns how often the order and the trades were queried.
 fn ask_in_vain(account: &mut Account, order: OrderSeq, qty: i64, seconds: u32) -> (usize, usize) {
     let id = account.id(MM, order);
     let (mut queries, mut reads) = (0, 0);

@@ -1,10 +1,10 @@
-//! The runtime takes the venue's value for what its ledger cannot explain. If the venue serves
-//! account trades, nothing must stay unexplained: no position is adjusted. The only exception is
+//! The runtime takes the venue's value for what its ledger cannot explain. If the venue lists the
+//! account's trades, nothing must stay unexplained: no position is adjusted. The only exception is
 //! the first look at the account, at the first start and after a lost journal. It lasts until a
 //! process is ready, which may be the next one. A position that the venue refused to reduce (-2022
 //! or -2024, or three times by the status REJECTED) counts as closed without a trade: account
-//! snapshots that agree suffice. A run that uses only the core interface reads no account trades of
-//! futures, and is not judged.
+//! snapshots that agree suffice. A run that uses only the core interface does not read the list of
+//! the futures account's trades, and is not judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Adjustments {
-    /// Requests for account trades.
+    /// Requests for lists of the account's trades.
     open_requests: BTreeMap<RequestId, String>,
     /// The venue refused to serve them, or the run does not request them.
     no_account_trades: bool,

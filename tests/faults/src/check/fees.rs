@@ -20,11 +20,12 @@ type Trade = (String, i64);
 /// The rule.
 #[derive(Debug, Default)]
 pub struct Fees {
-    /// Requests for account trades, and their instruments.
+    /// Requests for lists of the account's trades, and their instruments.
     questions: BTreeMap<RequestId, String>,
     /// The venue's charges; two own orders that met share one trade, and each has its fee.
     charged: BTreeMap<Trade, BTreeSet<(Decimal, String)>>,
-    /// Commissions learned from account trades in this life of the process, by order.
+    /// Commissions that the process learned in this life from the list of the account's trades, by
+    /// order.
     late: BTreeSet<(Trade, i64)>,
     /// The sum of the fills and adjustments of the running step, by balance.
     moved: BTreeMap<String, Decimal>,

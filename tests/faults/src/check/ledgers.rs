@@ -12,7 +12,8 @@
 //!   trade.
 //! - The fees of a strategy with a fill that was derived from its order's totals: that fee is an
 //!   estimate.
-//! - The fees if the venue serves no account trades: nothing reports a commission that events omit.
+//! - The fees if the venue does not list the account's trades: nothing reports a commission that
+//!   events omit.
 //!
 //! Commissions in another asset count at its price when they are booked, so they are compared with
 //! the lowest and the highest price of the life. A spot commission in the base asset counts as a
@@ -59,12 +60,12 @@ pub struct Ledgers {
     /// When a fill without a commission was last booked for each strategy; the list of trades has
     /// the commission later.
     unpaid: BTreeMap<String, i64>,
-    /// Requests for account trades.
+    /// Requests for lists of the account's trades.
     questions: BTreeSet<RequestId>,
-    /// The venue refused to list account trades.
+    /// The venue refused to list the account's trades.
     unlisted: bool,
-    /// Strategies on futures of a run that uses only the core interface, which has no account
-    /// trades of futures.
+    /// Strategies on futures of a run that uses only the core interface, which has no list of the
+    /// futures account's trades.
     documented: BTreeSet<String>,
     /// The lowest and the highest mark price, by instrument.
     marks: BTreeMap<String, (Decimal, Decimal)>,

@@ -50,7 +50,7 @@ pub struct Orders {
     ended: BTreeMap<String, Own>,
     /// Own orders by the venue's order ids.
     numbers: BTreeMap<(String, i64), String>,
-    /// Account trades of own orders, by order and trade.
+    /// Listed trades of own orders, by order and trade.
     trades: BTreeMap<String, BTreeMap<i64, Decimal>>,
     /// Executed quantities by strategy and position, signed, minus what outside orders closed.
     positions: BTreeMap<(String, String), Decimal>,
@@ -211,7 +211,7 @@ impl Orders {
         }
     }
 
-    /// Account trades may report a fill that nothing else reported.
+    /// The list of the account's trades may report a fill that nothing else reported.
     fn traded(&mut self, place: &(String, i64), trade: i64, qty: Decimal) {
         let Some(id) = self.numbers.get(place).cloned() else {
             return;

@@ -112,7 +112,7 @@ pub enum RequestKind {
     Query(String),
     /// Current open orders.
     OpenOrders,
-    /// Account trades of an instrument.
+    /// The list of the account's trades of an instrument.
     Trades(String),
     /// Any other read.
     Read,

@@ -412,7 +412,7 @@ impl World {
         self.act(&json!({"act": "counters", "shared": shared, "headers": headers}));
     }
 
-    /// The venue refuses to serve account trades, for the whole life.
+    /// The venue refuses to list the account's trades, for the whole life.
     pub(super) fn count_missing_trades(&mut self) {
         if self.fault_plan.faults.no_account_trades {
             self.count(Kind::NoAccountTrades);
