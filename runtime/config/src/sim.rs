@@ -43,8 +43,8 @@ choice! {
         /// the order forward.
         #[default]
         RiskAverse,
-        /// Quantity that leaves the level is split between the queue ahead and behind by a power
-        /// law.
+        /// Quantity that leaves the order's price level is split between the queue ahead and behind
+        /// by a power law.
         Probabilistic,
         /// No quantity is ahead: the order fills when the market touches its price.
         None,

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windvane_model::{Level, Side};
 
-/// Number of levels to keep per side. Further levels are removed, and the differences report the
-/// removal.
+/// Largest number of levels that are kept per side. Further levels are removed, and the differences
+/// report the removal.
 pub const LEVELS_KEPT: usize = 2_000;
 
 /// The source's levels.
@@ -14,7 +14,7 @@ pub const LEVELS_KEPT: usize = 2_000;
 pub(crate) struct SourceBook {
     sides: [BTreeMap<i64, i64>; 2],
     /// Quantities that accounts took from levels which the source has not changed since. Never more
-    /// than the level.
+    /// than the source's quantity at that price.
     taken: [BTreeMap<i64, i64>; 2],
     /// The last top that arrived separately from the depth, and its id in the source.
     newer_top: Option<(i64, Level, Level)>,

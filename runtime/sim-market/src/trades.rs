@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// Number of trades, and of aggregate trades, to keep per symbol.
+/// Largest number of trades, and of aggregate trades, that are kept per symbol.
 pub const TRADES_KEPT: usize = 5_000;
 
 /// A public trade.

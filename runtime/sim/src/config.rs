@@ -11,7 +11,8 @@ pub enum QueueModel {
     /// forward.
     #[default]
     RiskAverse,
-    /// A decrease of the level is split between ahead and behind by a power law.
+    /// A decrease of the quantity at the order's price is split by a power law between the quantity
+    /// ahead of the order and the quantity behind it.
     Probabilistic,
     /// No quantity is ahead, so a touch fills.
     None,

@@ -144,8 +144,8 @@ impl Market {
         if held == 0 {
             return SAFE;
         }
-        // Per unit of price, equity moves by q. The level that it is compared with moves by at most
-        // 5/4 of the maintenance rate, for which twice the rate is used here.
+        // Per unit of price, equity moves by q. The margin that equity is compared with moves by at
+        // most 5/4 of the maintenance rate, for which twice the rate is used here.
         let scale = i128::from(pow10(self.instrument.qty_scale));
         let per_unit = held * i128::from(Rate::ONE + 2 * self.brackets.steepest().0);
         let room = (slack.0 / sharers).saturating_mul(scale * i128::from(Rate::ONE)) / per_unit;

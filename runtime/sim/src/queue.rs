@@ -6,7 +6,7 @@
 //!
 //! - An order joins behind the quantity displayed at its price. If the recording does not contain
 //!   that quantity (a price behind the top, in a book with only a top), `ahead` is unknown. Unknown
-//!   counts as more than any trade, until the level is seen for the first time.
+//!   counts as more than any trade, until the book shows this price level for the first time.
 //! - A trade of quantity t at the price: `ahead' = max(0, ahead - t)`, and the rest of t,
 //!   `t - ahead`, fills the order.
 //! - A level that changes from d to d' displayed, in *risk-averse*: `ahead' = min(ahead, d')`. All
@@ -81,7 +81,7 @@ impl Resting {
         self.ahead = 0;
     }
 
-    /// Handles a change of the displayed quantity at the level.
+    /// Handles a change of the displayed quantity at the order's price.
     pub(crate) fn on_displayed(&mut self, displayed: i64, model: QueueModel) {
         if self.hidden && model != QueueModel::None {
             self.ahead = displayed;
