@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Name of the folder in the data folder.
 pub const BUG_REPORTS: &str = "bug-reports";
-/// Number of reports that are kept.
+/// At most this many reports are kept; older ones are deleted.
 const KEPT: usize = 16;
 
 /// Stores a report and returns its file. The names must sort by age.

@@ -42,7 +42,7 @@ struct Recorded {
     since: Option<Time>,
 }
 
-/// How far the disk is behind.
+/// How far the journal on disk is behind the records of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DurabilityLag {
     /// The last record that is durable.
@@ -54,7 +54,7 @@ pub struct DurabilityLag {
 /// The write order of the journal.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    /// Maximum of `under_way`.
+    /// Largest number of blocks in `under_way`.
     room: usize,
     /// Blocks that the journal did not receive yet.
     backlog: VecDeque<Block>,

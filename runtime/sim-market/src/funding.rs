@@ -8,7 +8,7 @@ use super::interval::HOUR_MS;
 
 /// Time between two fundings.
 pub const FUNDING_MS: i64 = 8 * HOUR_MS;
-/// Number of fundings to keep: the largest `limit` of the route.
+/// At most this many fundings are kept: the largest `limit` of the route.
 pub const FUNDINGS_KEPT: usize = 1_000;
 /// `interestRate` of 8 hours: 0.0001.
 pub const INTEREST: i64 = 10_000;

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use super::interval::Interval;
 
-/// Number of bars to keep per interval: the largest `limit` of the kline routes, and more than the
-/// minutes of a day, which tickers need.
+/// At most this many bars are kept per interval: the largest `limit` of the kline routes, and more
+/// than the minutes of a day, which tickers need.
 pub const KLINES_KEPT: usize = 1_502;
 
 /// One bar. Prices and quantities are mantissas in the symbol's scales. Quote amounts have the sum

@@ -12,7 +12,7 @@ use windvane_model::live::LiveConfig;
 use windvane_model::planted;
 use windvane_model::protocol::Outcome;
 
-/// Number of tries to arm a countdown before the waiting orders are refused.
+/// After this many failed tries to arm a countdown, the waiting orders are refused.
 const TRIES_MAX: u32 = 3;
 
 /// Why an order that waited for cover was taken back without being sent.

@@ -10,7 +10,7 @@ use crate::check::{self, Check};
 use crate::tally::Tally;
 use crate::witness::{Entry, Rest, Terms, WitnessEvent};
 
-/// Number of entries that a report shows.
+/// A report shows at most this many entries, unless all are kept.
 const CONTEXT: usize = 60;
 
 /// A rule that was broken.

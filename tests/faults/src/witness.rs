@@ -119,14 +119,14 @@ pub struct StrategyTerms {
 /// Limits; `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitTerms {
-    /// Decimal text.
+    /// Largest price times quantity of one order, as decimal text.
     pub max_order_notional: Option<String>,
-    /// Decimal text; the sum over instruments, with open, in-flight and unknown orders at their
-    /// worst case.
+    /// Largest position notional, as decimal text: the sum over instruments, with open, in-flight
+    /// and unknown orders at their worst case.
     pub max_position_notional: Option<String>,
-    /// Number of orders.
+    /// Largest number of open orders.
     pub max_open_orders: Option<u32>,
-    /// Number of orders.
+    /// Largest number of new orders in any minute.
     pub max_orders_per_minute: Option<u32>,
 }
 

@@ -40,9 +40,9 @@ const CLOCK_MARGIN_MS: u64 = 500;
 /// The parts of the limits that one request uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Weight.
+    /// Request weight that the venue counts for it.
     pub weight: u32,
-    /// Number of orders that count toward the account's ORDERS limits.
+    /// Number of orders that it adds to the account's ORDERS counts.
     pub orders: u32,
     /// The route's own limit, if it has one: its name, and requests per minute.
     pub own: Option<(&'static str, u32)>,

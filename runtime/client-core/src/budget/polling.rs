@@ -17,7 +17,7 @@ pub struct Poll {
     pub topics: Vec<Topic>,
     /// Weight of one request.
     pub weight: u32,
-    /// Time between two requests.
+    /// Time between two requests, in milliseconds.
     pub interval_ms: u64,
 }
 
@@ -29,9 +29,10 @@ pub enum PollingError {
     TooLittle {
         /// Number of requested topics.
         topics: usize,
-        /// Weight per minute.
+        /// Weight per minute that polling may use.
         weight: u32,
-        /// The longest interval that would be needed.
+        /// The longest interval between two requests if the plan uses no more than this weight, in
+        /// milliseconds.
         interval_ms: u64,
     },
     /// No documented route returns the data of the topic's stream.

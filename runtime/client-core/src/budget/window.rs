@@ -10,8 +10,8 @@ use windvane_protocol::planted;
 
 use super::lane::{LANES, Lane, Shares};
 
-/// Number of steps per interval that are counted separately. This bounds the memory of a window.
-/// Our own use counts for at most one step too long.
+/// A window counts this many steps of an interval separately. This bounds its memory. Our own use
+/// counts for at most one step too long.
 const STEPS: u64 = 60;
 /// Headers may arrive late and out of order. A lower value replaces a higher one only after this
 /// time.
@@ -19,7 +19,7 @@ const LATE_MS: u64 = 5_000;
 /// After an unexplained 429, ordinary requests stay below this percentage of the limit. After
 /// another one, they stay below this percentage of that lower limit.
 const CAUTION_PERCENT: u64 = 75;
-/// Number of intervals for which the lower limit applies.
+/// The lower limit applies for this many intervals.
 const CAUTION_INTERVALS: u64 = 10;
 
 /// Used amounts of one interval, by lane, and the use by others on the same address.

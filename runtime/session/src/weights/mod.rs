@@ -30,7 +30,8 @@ const KEY_EVERY_MS: u64 = 20 * 60_000;
 /// The rules of instruments are read at this interval while a symbol does not trade, and hourly
 /// otherwise.
 const RULES_EVERY_MS: u64 = 15_000;
-/// Reads of the account in one reconciliation: a difference counts only after the second read.
+/// The plan counts this many reads of the account for one reconciliation: a difference counts only
+/// after the second read.
 const ACCOUNT_READS: u32 = 2;
 
 /// The needs of a run on one surface.

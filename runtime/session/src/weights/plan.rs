@@ -13,7 +13,7 @@ pub struct Use {
     pub what: &'static str,
     /// The budget lane that it uses.
     pub lane: Lane,
-    /// Times in one interval.
+    /// How often the run makes the call in one interval of the limit.
     pub times: u64,
     /// Weight of one call.
     pub weight: u32,
@@ -46,7 +46,7 @@ pub struct Plan {
     pub surface: Surface,
     /// The limit's interval, in milliseconds.
     pub interval_ms: u64,
-    /// The limit's weight.
+    /// Largest weight that the venue permits in one interval.
     pub limit: u32,
     /// The uses. Those in the query lane get only the weight that the others leave.
     pub uses: Vec<Use>,

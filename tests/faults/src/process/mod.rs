@@ -64,7 +64,7 @@ pub struct Setup {
     pub strategies: Vec<(String, String)>,
     /// The build of each strategy's module: builds differ only in their hash.
     pub builds: Vec<u8>,
-    /// Number of blocks that may be in flight to the disk.
+    /// Largest number of blocks that may be in flight to the disk.
     pub disk_room: usize,
     /// The compiled modules.
     pub modules: Modules,
