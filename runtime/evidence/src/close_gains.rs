@@ -1,8 +1,8 @@
 //! Profit and commission of positions that outside parties closed.
 //!
-//! An account trade states its price, and its commission separately. An account snapshot shows only
-//! the balance, whose change contains the commission. If an order later states the price, the
-//! difference is the commission.
+//! An entry in the list of the account's trades states its price, and its commission separately. An
+//! account snapshot shows only the balance, whose change contains the commission. If an order later
+//! states the price, the difference is the commission.
 
 use std::collections::BTreeMap;
 

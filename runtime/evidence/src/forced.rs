@@ -45,7 +45,7 @@ pub struct ForcedCloses {
 }
 
 /// An outside order: which part of it was booked (or was in the account's initial state), and which
-/// part is settled with the strategies.
+/// part the strategies already gave up from their positions.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Outside {
     forced: Option<ForcedClose>,
@@ -62,7 +62,7 @@ struct Outside {
     settled_fee: Amount,
 }
 
-/// A closed quantity that must be settled with the strategies.
+/// A closed quantity that the strategies must give up from their positions.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Due {
     /// Side of the closing order.
@@ -204,8 +204,8 @@ impl ForcedCloses {
         orders.entry(key).or_insert(new)
     }
 
-    /// Marks the order of an event as forced, and takes its part that is booked and not settled.
-    /// Returns whether it was known to be forced.
+    /// Marks the order of an event as forced, and takes its part that is booked and that no
+    /// strategy gave up yet. Returns whether it was known to be forced.
     pub fn take_told(&mut self, kind: ForcedClose, update: &OrderUpdate) -> (bool, Due) {
         let order = self.order(update);
         let known = order.forced.replace(kind).is_some();
@@ -218,8 +218,8 @@ impl ForcedCloses {
         known.map_or((false, 0), |order| (order.forced.is_some(), order.booked))
     }
 
-    /// Marks a listed order as forced, and takes its part that is booked and not settled. A later
-    /// event of a fill that the account already contains (`found`) books nothing.
+    /// Marks a listed order as forced, and takes its part that is booked and that no strategy gave
+    /// up yet. A later event of a fill that the account already contains (`found`) books nothing.
     pub fn take_listed(&mut self, kind: ForcedClose, listed: &OpenOrder, found: i64) -> Due {
         let key = (listed.report.instrument, listed.report.order_id);
         let order = self.listed(kind, key, listed);
@@ -247,7 +247,7 @@ impl ForcedCloses {
         Some(order.take_due())
     }
 
-    /// The booked part of an outside order that is not settled, with its sides.
+    /// The booked part of an outside order that no strategy gave up yet, with its sides.
     pub fn unsettled_part(&self, key: OrderKey) -> Option<(Side, PositionSide, i64)> {
         let order = self.orders.get(&key)?;
         let qty = order.booked - order.settled;
@@ -320,7 +320,7 @@ impl Outside {
         self.settled += qty;
     }
 
-    /// Takes the part that is booked and not settled yet.
+    /// Takes the part that is booked and that no strategy gave up yet.
     fn take_due(&mut self) -> Due {
         let due = Due {
             side: self.side,

@@ -54,7 +54,7 @@ pub struct LateFees {
     pub(crate) waiting: VecDeque<LateFee>,
     /// A balance differs, so the engine must read the list of the account's trades.
     wanted: bool,
-    /// When account trades were last read for commissions.
+    /// When the list of the account's trades was last requested for commissions.
     asked: Option<Time>,
     /// The highest commission that listed trades stated for such fills, in ppm of the fill.
     pub(crate) highest_ppm: Option<i64>,
@@ -166,7 +166,7 @@ impl LateFees {
         self.asked = Some(now);
     }
 
-    /// When account trades were last read for commissions.
+    /// When the list of the account's trades was last requested for commissions.
     pub fn asked(&self) -> Time {
         self.asked.unwrap_or_default()
     }

@@ -128,7 +128,7 @@ impl OutsideCloses {
         std::mem::take(&mut self.due)
     }
 
-    /// Puts a close back that cannot be settled yet.
+    /// Puts a close back: the strategies cannot give up its quantity yet.
     pub fn put_back(&mut self, key: Key, due: i64) {
         self.due.insert(key, due);
     }

@@ -147,8 +147,8 @@ impl RecentOrders {
         left.any(|question| question.sent.is_some())
     }
 
-    /// Takes the response about an order. Returns whether it settles the query, with the order if
-    /// it is known.
+    /// Takes the response about an order. Returns `Some` if the query is finished, with the order
+    /// if the venue returned it.
     pub fn take_answer<'a>(
         &mut self,
         key: TradedKey,

@@ -114,8 +114,8 @@ impl StatedFills {
         Some(estimate)
     }
 
-    /// Keeps an estimate until an account trade states the commission, because the event of the
-    /// fill left it out.
+    /// Keeps an estimate until the list of the account's trades states the commission, because the
+    /// event of the fill left it out.
     pub fn keep_estimate(&mut self, late: LateFee, estimate: Amount) {
         let unstated = &mut self.unstated;
         unstated.insert(late.key(), (late, estimate));
@@ -124,7 +124,7 @@ impl StatedFills {
         }
     }
 
-    /// Takes the estimate of a fill whose account trade arrived.
+    /// Takes the estimate of a fill that the list of the account's trades now contains.
     pub fn take_unstated(
         &mut self,
         key: (InstrumentId, VenueOrderId, TradeId),

@@ -376,7 +376,8 @@ pub enum Notice {
         /// The asset.
         asset: AssetId,
     },
-    /// An account trade reported the commission of a fill that was booked without one.
+    /// The list of the account's trades states the commission of a fill that was booked without
+    /// one.
     LateFee {
         /// Time when the engine received it.
         time: Time,

@@ -218,8 +218,8 @@ impl Engine {
         }
     }
 
-    /// Replaces an estimated commission by the true one, when the event or the account trade of the
-    /// fill arrives. `qty` is the part of the fill that was booked from order totals.
+    /// Replaces an estimated commission by the true one, when an event or the list of the account's
+    /// trades reports the fill. `qty` is the part of the fill that was booked from order totals.
     pub(super) fn replace_estimate(
         &mut self,
         seq: OrderSeq,

@@ -110,7 +110,7 @@ impl Engine {
         self.finish_instance_watch();
     }
 
-    /// Takes the response about an order of an account trade.
+    /// Takes the response about the order of a listed trade.
     pub(super) fn take_traded_order(
         &mut self,
         instrument: InstrumentId,

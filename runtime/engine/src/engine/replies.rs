@@ -639,7 +639,8 @@ impl Engine {
         self.timers.set(self.now.plus_ms(ASK_AFTER_MS), timer);
     }
 
-    /// Queries an order by its client order id, repeatedly until a response settles it.
+    /// Queries an order by its client order id, repeatedly until a response shows what happened to
+    /// it.
     pub(super) fn ask_for_order(&mut self, seq: OrderSeq) {
         let now = self.now;
         if self.orders.live(seq).is_none() {

@@ -108,7 +108,7 @@ impl Engine {
         }
     }
 
-    /// Books an account trade that the stream may have missed.
+    /// Books a listed trade of the account that the stream may have missed.
     fn take_trade(&mut self, instrument: InstrumentId, trade: &AccountTrade) {
         let owner = self.orders.of_venue(trade.order_id).map(|order| order.seq);
         let Some(update) = self.update_of(instrument, trade, owner) else {
@@ -138,7 +138,7 @@ impl Engine {
         }
     }
 
-    /// An account trade in the form of the order event that would have reported it.
+    /// A listed trade of the account, in the form of the order event that would have reported it.
     fn update_of(
         &mut self,
         instrument: InstrumentId,

@@ -17,8 +17,8 @@ use super::world::{position, ready};
 
 const FORCED: VenueOrderId = VenueOrderId(503);
 
-/// Lets seconds pass in which account snapshots, account trades and forced orders have these
-/// contents.
+/// Lets seconds pass in which account snapshots, the list of the account's trades and the list of
+/// forced orders have these contents.
 fn answer(
     account: &mut Account,
     seconds: u32,

@@ -68,8 +68,8 @@ fn without_account_trades_order_totals_close_a_gap() {
     assert_eq!(qty(&account), 10, "the late event was already booked");
 }
 
-/// Answers a round as a venue without account trades. Its stream lost a fill of 4 and the next
-/// account event. `listed` is whether its list of open orders includes the fill.
+/// Answers a round as a venue that does not list the account's trades. Its stream lost a fill of 4
+/// and the next account event. `listed` is whether its list of open orders includes the fill.
 fn round_with_lost_fill(account: &mut Account, order: windvane_model::OrderSeq, listed: &mut bool) {
     while let Some(subject) = account.take_question() {
         let outcome = match subject {
@@ -280,8 +280,8 @@ fn without_account_trades_a_missing_own_fill_is_no_adjustment() {
     assert_eq!(own.position.qty, 10, "it belongs to the strategy");
 }
 
-/// A venue without account trades reports another balance while an order is in flight that may
-/// never arrive. `behind` queries for the order are always in flight.
+/// A venue that does not list the account's trades reports another balance, while an order is in
+/// flight that may never arrive. `behind` queries for the order are always in flight.
 fn differing_while_lost(behind: usize) -> Account {
     let mut live = live_config();
     live.absence_ms = 65_000;

@@ -177,7 +177,8 @@ fn a_market_exit_beside_a_reduce_only_order_has_no_flag() {
 #[test]
 fn an_exit_after_an_outside_close_is_rejected_before_settlement() {
     let mut world = holding(USUAL, Rests::Exit);
-    // A fill of the open exit may be missing, so nothing can be settled yet.
+    // A fill of the open exit may be missing. It may explain the smaller position, so the strategy
+    // cannot give up a quantity yet.
     let id = world.venue.orders[1].0;
     world.account.placed(id, windvane_model::Outcome::Unknown);
     close_outside(&mut world, Rests::Nothing);

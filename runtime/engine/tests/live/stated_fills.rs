@@ -133,7 +133,7 @@ fn an_estimate_is_kept_while_the_event_lacks_the_commission() {
     account.update(without_commission(id));
     assert_eq!(balance(&account), before - estimate);
     assert_eq!(own_fees(&account), estimate);
-    // The account trade includes it.
+    // The listed trade includes it.
     list_after_reconnect(&mut account, Amount(3_000_000));
     assert_eq!(balance(&account), before - Amount(3_000_000));
     assert_eq!(own_fees(&account), Amount(3_000_000));

@@ -1,4 +1,4 @@
-//! Promise 2: an unknown outcome stays unknown until evidence settles it.
+//! Promise 2: an unknown outcome stays unknown until evidence shows what happened to the order.
 
 use windvane_model::effect::Adjustment;
 use windvane_model::order_state::OrderState;

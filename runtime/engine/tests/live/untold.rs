@@ -244,7 +244,7 @@ fn a_fill_missing_in_account_trades_is_derived_from_totals() {
     assert!(account.engine.order(order).is_none(), "the order is filled");
     assert!(queries <= 10, "{queries}");
     assert!(reads <= 6, "{reads}");
-    // The venue finally reports the fill, in account trades and by an event.
+    // The venue finally reports the fill, in the list of the account's trades and by an event.
     let filled = fill(id, Side::Buy, 7, 10, 10, OrderStatus::Filled);
     let late = AccountTrade {
         order_id: VenueOrderId(1),
