@@ -7,6 +7,7 @@
 //! and the session make them.
 
 mod admin_bridge;
+mod applied;
 pub mod bans;
 pub mod check;
 pub(crate) mod clock;
@@ -23,10 +24,13 @@ mod heartbeats;
 pub(crate) mod http;
 mod identity;
 mod kill_switch_file;
+mod loop_state;
 pub(crate) mod mailbox;
 pub mod memory;
+mod new_config;
 mod not_sent;
 mod notice_log;
+mod outputs;
 mod player;
 mod playing;
 mod recover;
@@ -66,10 +70,10 @@ use windvane_report::{ResultError, Summary};
 
 use admin_bridge::AdminBridge;
 pub use admin_bridge::TOKEN_FILE;
-use event_loop::Finish;
+use loop_state::Finish;
 use mailbox::Mailbox;
+pub use new_config::ReadConfig;
 pub use player::Pace;
-pub use reload::ReadConfig;
 use windvane_session::{StartupError, weights};
 
 /// How long the process may take to end after the second signal, even if something hangs.
