@@ -98,14 +98,6 @@ impl StatusPublication {
     }
 }
 
-/// Maps the mode to the admin server's type.
-pub const fn mode(mode: Mode) -> view::Mode {
-    match mode {
-        Mode::Live => view::Mode::Live,
-        Mode::Paper => view::Mode::Paper,
-    }
-}
-
 impl Services {
     /// Saves a snapshot of the engine for a bug report.
     pub fn keep_report(&self, now: Time, broken: BrokenInvariant, snapshot: Vec<u8>) {
@@ -263,7 +255,7 @@ impl Services {
         let status = Status {
             state: show::state(engine.run_state()),
             reason: self.reason(session),
-            mode: mode(self.mode),
+            mode: show::mode(self.mode),
             since_ms: self.publication.since_ms,
             as_of_ms: engine.now().millis(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
