@@ -23,6 +23,7 @@ mod engine_loop;
 mod exchange;
 pub mod forced;
 mod guests;
+mod instrument_name;
 mod kill_switch;
 mod log_throttle;
 mod outbox;
@@ -33,6 +34,7 @@ mod requests;
 mod saving;
 mod session;
 mod startup;
+mod startup_error;
 mod stop;
 pub mod transit;
 mod user_streams;
@@ -51,6 +53,7 @@ pub use exchange::{
     Recurring, Signing,
 };
 pub use guests::{Guests, InitResult, NoGuests, ReloadGuests};
+pub use instrument_name::{InstrumentName, surfaces};
 pub use kill_switch::{KillSwitchState, OPERATOR, SaveState};
 pub use log_throttle::LogThrottle;
 pub use outbox::Outbox;
@@ -65,10 +68,8 @@ pub use session::{
     Ended, Freed, Input, JournalEvent, NotReloaded, Output, Parts, Reason, Reload, Reloaded,
     Session, log_note,
 };
-pub use startup::{
-    FindAccount, InstrumentName, Startup, StartupError, StartupInput, StartupOutput, StartupResult,
-    StartupTerms, surfaces,
-};
+pub use startup::{FindAccount, Startup, StartupInput, StartupOutput, StartupResult, StartupTerms};
+pub use startup_error::StartupError;
 pub use stop::{STOP_WAITS_MS, STOP_WITHIN_MS};
 pub use user_streams::{SocketAction, SocketEvent};
 pub use writer::{

@@ -16,8 +16,9 @@ use windvane_protocol::wire::{Parameters, Whole, Word, read};
 use windvane_protocol::{Assets, exchange_info, route, user_stream};
 
 use super::{Capabilities, Exchange, Query, Signing, listings};
+use crate::instrument_name::InstrumentName;
 use crate::requests::DEPTH_LEVELS;
-use crate::startup::{InstrumentName, StartupError};
+use crate::startup_error::StartupError;
 
 /// `CANCEL_REJECTED` and `NO_SUCH_ORDER` (docs/interface/errors.md#20xx).
 const NOTHING_TO_CANCEL: [i64; 2] = [-2011, -2013];

@@ -28,7 +28,8 @@ use windvane_protocol::adapter::{
 };
 use windvane_protocol::sign::{PrepareError, Prepared};
 
-use crate::startup::{InstrumentName, StartupError};
+use crate::instrument_name::InstrumentName;
+use crate::startup_error::StartupError;
 
 pub use documented::Documented;
 pub use feed::DocumentedFeed;
