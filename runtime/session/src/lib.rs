@@ -49,8 +49,8 @@ pub use clock::Clock;
 pub use driver::{Action, Driver, Renewed};
 pub use engine_loop::{BeginError, EffectHandler, EngineLoop, NoticesOnly, feed_answer};
 pub use exchange::{
-    Capabilities, Documented, DocumentedFeed, EmitMarket, Exchange, PublicFeed, Query, Received,
-    Recurring, Signing,
+    Capabilities, DEPTH_LEVELS, Documented, DocumentedFeed, EmitMarket, Exchange, PublicFeed,
+    Query, Received, Recurring, Signing,
 };
 pub use guests::{Guests, InitResult, NoGuests, ReloadGuests};
 pub use instrument_name::{InstrumentName, surfaces};
@@ -60,8 +60,8 @@ pub use outbox::Outbox;
 pub use paper::Paper;
 pub use public_streams::{PublicStreams, is_public};
 pub use requests::{
-    CLOCK_EVERY_MS, CLOCK_SAMPLES, Call, CallAnswer, CallEnded, CallId, DEPTH_LEVELS, MODES_AGE_MS,
-    RequestTerms, Requests, lane, late_by, stop_reason, venue_surface,
+    CLOCK_EVERY_MS, CLOCK_SAMPLES, Call, CallAnswer, CallEnded, CallId, MODES_AGE_MS, RequestTerms,
+    Requests, lane, late_by, stop_reason, venue_surface,
 };
 pub use saving::{Cost, is_saved_at_once};
 pub use session::{

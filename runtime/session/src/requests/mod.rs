@@ -41,9 +41,6 @@ use engine_requests::{Elsewhere, PendingRequest};
 use modes::Modes;
 use waits::{Probes, Stops};
 
-/// Levels of a depth snapshot (the local book: docs/interface/market-data.md#joining-a-local-book).
-pub const DEPTH_LEVELS: &str = "1000";
-
 /// Configuration of the requests.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestTerms {
