@@ -20,10 +20,9 @@ use windvane_protocol::sign::{PrepareError, Prepared};
 use crate::exchange::Query;
 use crate::instrument_name::{InstrumentName, surfaces};
 use crate::log_throttle::LogThrottle;
-use crate::requests::{
-    Call, CallAnswer, CallEnded, CallId, ClockRead, Done, Requests, venue_surface,
-};
+use crate::requests::{Call, CallAnswer, CallEnded, CallId, ClockRead, Done, Requests};
 use crate::startup_error::StartupError;
+use crate::surface::venue_surface;
 
 /// While the venue does not respond, requests are repeated. The pauses grow from the first value to
 /// the second.

@@ -9,8 +9,9 @@ use windvane_client_core::outcome::{NotDone, Refusal};
 use windvane_model::live::LiveInput;
 use windvane_model::{Surface, Time};
 
-use super::{Done, Purpose, Requests, venue_surface};
+use super::{Done, Purpose, Requests};
 use crate::exchange::{Exchange, Query};
+use crate::surface::{engine_surface, venue_surface};
 
 /// Interval of the reads of a clock.
 pub const CLOCK_EVERY_MS: i64 = 60_000;
@@ -112,7 +113,7 @@ impl Clocks {
         if !exchange.is_of_clock(not_done) || matches!(purpose, Purpose::Clock(_)) {
             return;
         }
-        let surface = super::engine_surface(called_route.route.surface);
+        let surface = engine_surface(called_route.route.surface);
         let read = self.read.get(&surface);
         let soon = read.map_or(now, |read| read.plus_ms(AGAIN_MS).max(now));
         if let Some(due) = self.due.get_mut(&surface) {

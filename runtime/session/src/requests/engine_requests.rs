@@ -12,8 +12,9 @@ use windvane_model::{ClientOrderId, Request, Time, planted};
 use windvane_protocol::adapter::{CallResult, EncodeError, EncodedCall, Note};
 
 use super::calls::{Wanted, fresh_ns};
-use super::{Done, Purpose, Requests, venue_surface};
-use crate::session::log_note;
+use super::{Done, Purpose, Requests};
+use crate::log_note::log_note;
+use crate::surface::venue_surface;
 
 /// How long requests that reduce risk, or read the state of orders, may wait for their budget
 /// before the engine must try again.

@@ -33,6 +33,7 @@ pub use modes::MODES_AGE_MS;
 pub use waits::stop_reason;
 
 use crate::exchange::{Exchange, Query};
+use crate::surface::venue_surface;
 
 use account::Account;
 use calls::{InFlight, PendingSignature, Waiting, Wanted};
@@ -423,21 +424,5 @@ impl Requests {
                 self.depths.push((now.plus_ns(calls::AGAIN_NS), id));
             }
         }
-    }
-}
-
-/// Converts a surface of the engine to one of the venue.
-pub const fn venue_surface(surface: Surface) -> windvane_protocol::route::Surface {
-    match surface {
-        Surface::Spot => windvane_protocol::route::Surface::Spot,
-        Surface::Futures => windvane_protocol::route::Surface::Futures,
-    }
-}
-
-/// Converts a surface of the venue to one of the engine.
-const fn engine_surface(surface: windvane_protocol::route::Surface) -> Surface {
-    match surface {
-        windvane_protocol::route::Surface::Spot => Surface::Spot,
-        _ => Surface::Futures,
     }
 }

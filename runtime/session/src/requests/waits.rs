@@ -12,7 +12,8 @@ use windvane_protocol::route;
 
 use crate::exchange::Query;
 
-use super::{Done, Purpose, Requests, engine_surface, venue_surface};
+use super::{Done, Purpose, Requests};
+use crate::surface::{engine_surface, venue_surface};
 
 /// Margin so that the engine's timer is not earlier than the budget's.
 const MARGIN_MS: u64 = 5;

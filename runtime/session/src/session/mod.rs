@@ -36,11 +36,11 @@ use crate::kill_switch::{KillSwitchState, OPERATOR};
 use crate::public_streams::PublicStreams;
 use crate::requests::{Call, CallAnswer, CallEnded, CallId, Requests};
 use crate::stop::Stop;
-use crate::user_streams::{SocketAction, SocketEvent, UserStreams};
+use crate::stream_sockets::{SocketAction, SocketEvent};
+use crate::user_streams::UserStreams;
 use crate::writer::{DurabilityLag, Writer};
 
 pub use change::Freed;
-pub use dispatch::log_note;
 pub use reload::{NotReloaded, Reload, Reloaded};
 
 /// The parts of a session.

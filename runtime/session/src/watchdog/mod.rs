@@ -25,7 +25,8 @@ use windvane_model::{ClientOrderId, Surface, Time, planted};
 use windvane_protocol::sign::{PrepareError, Prepared};
 
 use crate::exchange::Query;
-use crate::requests::{Call, CallAnswer, CallId, ClockRead, Done, Requests, venue_surface};
+use crate::requests::{Call, CallAnswer, CallId, ClockRead, Done, Requests};
+use crate::surface::venue_surface;
 pub use keeper::{Keeper, KeeperInput, KeeperOutput};
 use proof::{Proof, Step};
 use sweep::{Sweep, SweepStep};
