@@ -9,7 +9,8 @@ use windvane_model::{
     InstrumentId, MarketEvent, Notice, Request, Surface, Time, UserEvent, planted,
 };
 
-use super::{Output, Session};
+use super::Session;
+use super::events::Output;
 use crate::account::Account;
 use crate::driver::Action;
 use crate::exchange::{EmitMarket, Received};
