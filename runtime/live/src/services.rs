@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use windvane_admin::metrics::table;
-use windvane_admin::view::{self, JournalLag, Status};
+use windvane_admin::view::{JournalLag, Status};
 use windvane_admin::{Heartbeat, Published, Steer};
 use windvane_client::Client;
 use windvane_engine::Engine;
