@@ -1,6 +1,6 @@
 //! The event loop of the engine's thread. It takes each event in order, passes it to the session,
-//! and performs the outputs of the session (`outputs`). It waits only for the next event. While it waits, the
-//! tasks of its thread run (`thread`).
+//! and performs the outputs of the session (`outputs`). It waits only for the next event. While it
+//! waits, the tasks of its thread run (`thread`).
 //!
 //! This module makes no decisions. The session and the engine make them.
 

@@ -1,5 +1,5 @@
-//! Reads a new configuration for a reload, and builds its modules. This may take minutes, so it runs
-//! outside the engine's thread. `reload` applies the result.
+//! Reads a new configuration for a reload, and builds its modules. This may take minutes, so it
+//! runs outside the engine's thread. `reload` applies the result.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Performs the outputs of the session on the engine's thread: passes blocks to the journal, requests
-//! and sockets to their tasks, and reports to the services.
+//! Performs the outputs of the session on the engine's thread: passes blocks to the journal,
+//! requests and sockets to their tasks, and reports to the services.
 //!
 //! This module makes no decisions. The session and the engine make them.
 

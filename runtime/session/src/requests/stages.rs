@@ -1,4 +1,5 @@
-//! The stages of a call: it is wanted, waits for its budget, waits for its signature, and is in flight.
+//! The stages of a call: it is wanted, waits for its budget, waits for its signature, and is in
+//! flight.
 
 use std::time::Duration;
 
