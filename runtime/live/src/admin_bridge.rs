@@ -12,8 +12,8 @@ use windvane_admin::{
     Heartbeat, Metrics, Published, Served, Server, Settings, Steer, Token, TokenError,
 };
 
-use super::LiveError;
-use super::services::mode as mode_shown;
+use super::error::LiveError;
+use super::show::mode as mode_shown;
 use windvane_config::{Config, Mode, Secret};
 
 /// How many commands may wait for the engine.

@@ -14,10 +14,13 @@ use windvane_protocol::adapter::{FuturesAccount, Names};
 use windvane_session::{PublicStreams, Requests, weights};
 
 use super::admin_bridge::AdminChannel;
+use super::blocking::blocking;
 use super::clock::Clock;
+use super::error::LiveError;
+use super::market::{Market, Playing};
 use super::player::Player;
 use super::results::Results;
-use super::{LiveError, Market, Playing, startup_steps, venue_wait};
+use super::{startup_steps, venue_wait};
 use crate::bans;
 use windvane_backtest::{Progress, load};
 use windvane_config::assembly;
@@ -191,7 +194,7 @@ async fn recorded(
     playing: Playing,
     names: &[InstrumentName],
 ) -> Result<(Environment, Discovered), LiveError> {
-    let opened = super::startup::blocking({
+    let opened = blocking({
         let config = config.clone();
         move || load::open_recordings(&config, &mut show)
     });

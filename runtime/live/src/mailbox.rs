@@ -14,7 +14,7 @@ use windvane_model::Surface;
 use windvane_model::live::LiveInput;
 use windvane_session::{CallAnswer, CallId};
 
-use super::reload::Reload;
+use super::new_config::Reload;
 
 /// How many events may wait for the engine. A sender waits while the queue is full.
 const CAPACITY: usize = 65_536;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use windvane_model::{Input as EngineInput, Time};
 use windvane_session::Input;
 
-use super::event_loop::{EventLoop, State};
+use super::loop_state::{EventLoop, State};
 use super::player::Player;
 use super::results::Results;
 

@@ -1,10 +1,9 @@
 //! Reloads configuration and modules in a running instance. The slow steps (read, build, compile)
-//! run outside the engine's thread. The change itself is one step on that thread.
+//! run outside the engine's thread (`new_config`). The change itself is one step on that thread.
 //!
 //! A reload changes everything or nothing. Each changed module is first tried with the state of the
 //! running one. If one module does not start, nothing changes.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use windvane_admin::{Applied, Refused, Steer};
@@ -12,89 +11,14 @@ use windvane_model::StrategyId;
 use windvane_session::Reload as SessionReload;
 use windvane_session::recovery::unowned_positions;
 
-use super::event_loop::{EventLoop, State};
+use super::applied::joined;
+use super::loop_state::{EventLoop, State};
 use super::mailbox::LoopEvent;
-use super::steering::joined;
+use super::new_config::{NewConfig, Reload, ReloadFailure, read};
 use super::{notice_log, retention, startup_steps, unowned_positions};
-use windvane_build::modules::{self, Guest};
+use windvane_build::modules::Guest;
 use windvane_config::assembly;
-use windvane_config::{Config, Strategy, fixed_difference};
-
-/// Reads the configuration in the same way as at the start, or returns the error as text. If the
-/// caller names a file, it must be the file of the start.
-pub type ReadConfig = Arc<dyn Fn(Option<&Path>) -> Result<Config, String> + Send + Sync>;
-
-/// The result of reading for a reload, with its command.
-pub struct Reload {
-    /// The command that asked for it.
-    pub steer: Steer,
-    /// The new configuration, or the error.
-    pub new_config: Result<NewConfig, ReloadFailure>,
-}
-
-/// Why a reload failed.
-pub struct ReloadFailure {
-    refused: Refused,
-    /// The configuration that was read, if it needs a restart.
-    config: Option<Box<Config>>,
-}
-
-impl From<Refused> for ReloadFailure {
-    fn from(refused: Refused) -> Self {
-        Self {
-            refused,
-            config: None,
-        }
-    }
-}
-
-/// A configuration with its modules, none of which is started.
-pub struct NewConfig {
-    config: Config,
-    guests: Vec<Guest>,
-}
-
-impl std::fmt::Debug for Reload {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reload").finish_non_exhaustive()
-    }
-}
-
-/// Reads, builds and compiles. May take minutes.
-pub fn read(
-    old: &Config,
-    read_config: &ReadConfig,
-    meant: Option<&Path>,
-) -> Result<NewConfig, ReloadFailure> {
-    let config = read_config(meant).map_err(|error| Refused {
-        error,
-        what_to_do: "correct the configuration and run windvane reload again; nothing was changed"
-            .to_owned(),
-    })?;
-    if let Some(key) = fixed_difference(old, &config) {
-        let refused = Refused {
-            error: format!("{key} cannot change while running"),
-            what_to_do:
-                "set it back and run windvane reload, or stop the instance and start it again; \
-                 nothing was changed"
-                    .to_owned(),
-        };
-        return Err(ReloadFailure {
-            refused,
-            config: Some(Box::new(config)),
-        });
-    }
-    let guests = modules::load(&config, &mut |step| tracing::info!(step, "building"));
-    let guests = guests.map_err(|error| Refused {
-        error: error.to_string(),
-        what_to_do: "fix the module and run windvane reload again; nothing was changed".to_owned(),
-    })?;
-    if let Err(error) = modules::keep(&guests, &config.run.data_dir) {
-        tracing::warn!(%error, "could not archive the modules: a replay of this run will use their \
-                                recorded outputs. Trading is not affected");
-    }
-    Ok(NewConfig { config, guests })
-}
+use windvane_config::{Config, Strategy};
 
 impl EventLoop {
     /// Starts to read on another thread. The result comes back through the mailbox.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use windvane_admin::metrics::table;
-use windvane_admin::view::{self, JournalLag, Status};
+use windvane_admin::view::{JournalLag, Status};
 use windvane_admin::{Heartbeat, Published, Steer};
 use windvane_client::Client;
 use windvane_engine::Engine;
@@ -20,8 +20,8 @@ use windvane_session::{Guests, Module, Session, venue_surface};
 use super::heartbeats::Troubles;
 use super::kill_switch_file::KillSwitchFile;
 use super::mailbox::Mailbox;
+use super::new_config::ReadConfig;
 use super::not_sent::NotSent;
-use super::reload::ReadConfig;
 use super::unsettled::Unsettled;
 use super::{closes, forced, notice_log, retention, show, terms, venue_wait};
 use crate::watchdog::Keeper;
@@ -95,14 +95,6 @@ impl StatusPublication {
     /// When the run entered its state, Unix milliseconds.
     pub const fn since_ms(&self) -> i64 {
         self.since_ms
-    }
-}
-
-/// Maps the mode to the admin server's type.
-pub const fn mode(mode: Mode) -> view::Mode {
-    match mode {
-        Mode::Live => view::Mode::Live,
-        Mode::Paper => view::Mode::Paper,
     }
 }
 
@@ -263,7 +255,7 @@ impl Services {
         let status = Status {
             state: show::state(engine.run_state()),
             reason: self.reason(session),
-            mode: mode(self.mode),
+            mode: show::mode(self.mode),
             since_ms: self.publication.since_ms,
             as_of_ms: engine.now().millis(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

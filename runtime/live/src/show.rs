@@ -18,12 +18,21 @@ use windvane_model::{Amount, InstrumentId, OrderType, Side, StrategyId, Surface,
 use windvane_session::{Driver, Guests, KillSwitchState, Module};
 
 use super::not_sent::NotSent;
+use windvane_config::Mode;
 use windvane_report::utc::seconds_text;
 
 /// How long a series of rejections is shown after its last order, or after the end of its pause.
 const SERIES_SHOWN_MS: i64 = 60_000;
 /// An order that waits this long for the dead man's switch is shown. A request usually takes less.
 const COUNTDOWN_WAIT_MS: i64 = 1_000;
+
+/// Maps the mode to the admin server's type.
+pub const fn mode(mode: Mode) -> view::Mode {
+    match mode {
+        Mode::Live => view::Mode::Live,
+        Mode::Paper => view::Mode::Paper,
+    }
+}
 
 /// Maps the run's state to the admin server's type.
 pub const fn state(state: RunState) -> State {

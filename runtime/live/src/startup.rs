@@ -22,26 +22,30 @@ use windvane_session::{
 };
 
 use super::admin_bridge::AdminChannel;
+use super::blocking::blocking;
 use super::cores;
 use super::cpu_latency::CpuLatency;
 use super::environment::{Discovered, Environment};
-use super::event_loop::EventLoop;
+use super::error::LiveError;
 use super::guests::LiveGuests;
 use super::heartbeats::Troubles;
 use super::http::{Http, RuntimeClient};
 use super::identity::{self, Identity};
 use super::kill_switch_file::KillSwitchFile;
+use super::loop_state::EventLoop;
 use super::mailbox::{self, Disk, LoopEvent, Mailbox};
+use super::market::Market;
+use super::new_config::ReadConfig;
 use super::not_sent::NotSent;
 use super::player::Player;
 use super::recover;
-use super::reload::ReadConfig;
+use super::running::Running;
 use super::services::{Services, StatusPublication};
 use super::sockets::Sockets;
 use super::thread::EngineThread;
 use super::unowned_positions;
 use super::unsettled::Unsettled;
-use super::{LiveError, Market, Running, forced, notice_log, retention, startup_steps};
+use super::{forced, notice_log, retention, startup_steps};
 use crate::memory;
 use crate::watchdog::{self, Keeper};
 use windvane_build::modules::{self, Guest};
@@ -108,14 +112,6 @@ pub async fn start(
     };
     admin_channel.report_progress("restoring the state from the journal; no order is sent yet");
     prepared.launch(guests, ready, left, admin_channel)
-}
-
-/// Runs blocking work (disk access, compilers) services the async runtime.
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, LiveError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| LiveError::Broken)
 }
 
 /// The results of every step that depends on files and on the venue.

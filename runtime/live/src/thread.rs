@@ -7,7 +7,7 @@
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-use super::event_loop::{EventLoop, Finish};
+use super::loop_state::{EventLoop, Finish};
 
 /// The thread before the engine exists. Its tasks run already. The thread ends when this value is
 /// dropped.

@@ -1,11 +1,11 @@
 //! The fast path: frames with the keys in the order in which the venue writes them, without white
 //! space. Anything else is `None`, never an error: the general parser decides it.
 
-use crate::decode::is_partial_depth;
 use crate::frame::{
     BookLevels, BookTop, Decoded, DepthDiff, DiffIds, FillIds, Frame, Trade, TradePro, shown,
 };
 use crate::number::{Number, scan_quoted};
+use crate::stream_name::is_partial_depth;
 use crate::surface;
 
 pub(crate) fn decode<'a>(text: &'a [u8], levels: &mut BookLevels) -> Option<Decoded<'a>> {

@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use windvane_model::Surface;
 
-use crate::decode::{is_partial_depth, stream_symbol};
 use crate::frame::{
     BookLevels, BookTop, Decoded, DepthDiff, DepthSnapshot, DiffIds, FillIds, Frame, FrameError,
     MarkPrice, Trade, TradePro, shown,
 };
 use crate::number::Number;
+use crate::stream_name::{is_partial_depth, stream_symbol};
 use crate::surface;
 
 /// Every key of every frame; the meaning of a key depends on the kind of frame.

@@ -32,6 +32,7 @@ mod decode;
 mod json_fast_path;
 mod json_slow_path;
 mod keyed;
+mod stream_name;
 mod taker_side;
 
 pub use assets::Assets;

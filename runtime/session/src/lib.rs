@@ -23,7 +23,9 @@ mod engine_loop;
 mod exchange;
 pub mod forced;
 mod guests;
+mod instrument_name;
 mod kill_switch;
+mod log_note;
 mod log_throttle;
 mod outbox;
 pub mod paper;
@@ -33,7 +35,10 @@ mod requests;
 mod saving;
 mod session;
 mod startup;
+mod startup_error;
 mod stop;
+mod stream_sockets;
+mod surface;
 pub mod transit;
 mod user_streams;
 pub mod watchdog;
@@ -47,30 +52,31 @@ pub use clock::Clock;
 pub use driver::{Action, Driver, Renewed};
 pub use engine_loop::{BeginError, EffectHandler, EngineLoop, NoticesOnly, feed_answer};
 pub use exchange::{
-    Capabilities, Documented, DocumentedFeed, EmitMarket, Exchange, PublicFeed, Query, Received,
-    Recurring, Signing,
+    Capabilities, DEPTH_LEVELS, Documented, DocumentedFeed, EmitMarket, Exchange, PublicFeed,
+    Query, Received, Recurring, Signing,
 };
 pub use guests::{Guests, InitResult, NoGuests, ReloadGuests};
+pub use instrument_name::{InstrumentName, surfaces};
 pub use kill_switch::{KillSwitchState, OPERATOR, SaveState};
+pub use log_note::log_note;
 pub use log_throttle::LogThrottle;
 pub use outbox::Outbox;
 pub use paper::Paper;
 pub use public_streams::{PublicStreams, is_public};
 pub use requests::{
-    CLOCK_EVERY_MS, CLOCK_SAMPLES, Call, CallAnswer, CallEnded, CallId, DEPTH_LEVELS, MODES_AGE_MS,
-    RequestTerms, Requests, lane, late_by, stop_reason, venue_surface,
+    CLOCK_EVERY_MS, CLOCK_SAMPLES, Call, CallAnswer, CallEnded, CallId, MODES_AGE_MS, RequestTerms,
+    Requests, lane, late_by, stop_reason,
 };
 pub use saving::{Cost, is_saved_at_once};
 pub use session::{
     Ended, Freed, Input, JournalEvent, NotReloaded, Output, Parts, Reason, Reload, Reloaded,
-    Session, log_note,
+    Session,
 };
-pub use startup::{
-    FindAccount, InstrumentName, Startup, StartupError, StartupInput, StartupOutput, StartupResult,
-    StartupTerms, surfaces,
-};
+pub use startup::{FindAccount, Startup, StartupInput, StartupOutput, StartupResult, StartupTerms};
+pub use startup_error::StartupError;
 pub use stop::{STOP_WAITS_MS, STOP_WITHIN_MS};
-pub use user_streams::{SocketAction, SocketEvent};
+pub use stream_sockets::{SocketAction, SocketEvent};
+pub use surface::venue_surface;
 pub use writer::{
     BLOCKS_UNDER_WAY, DurabilityLag, JOURNAL_STALL_MS, ROLL_AGAIN_MS, SEAL_EVERY_MS,
     SEGMENT_AGE_MS, SEGMENT_BLOCKS, SEGMENT_BYTES,

@@ -16,7 +16,7 @@ use windvane_protocol::market_stream::Topic;
 
 use crate::exchange::{EmitMarket, PublicFeed, Received};
 use crate::requests::Requests;
-use crate::user_streams::{LOGGED_EVERY, SocketAction, SocketEvent};
+use crate::stream_sockets::{LOGGED_EVERY, SocketAction, SocketEvent};
 
 /// Whether a connection belongs to a public stream, by its number.
 pub const fn is_public(link: LinkId) -> bool {

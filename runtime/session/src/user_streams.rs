@@ -10,44 +10,7 @@ use windvane_client_core::streams::{GapReason, StreamSettings, key_rules, millis
 use windvane_model::{Surface, Time};
 
 use crate::requests::Requests;
-
-/// Only one of this many failures in a row is logged.
-pub(crate) const LOGGED_EVERY: u64 = 16;
-
-/// An event of a stream connection.
-#[derive(Clone, Copy, Debug)]
-pub enum SocketEvent<'a> {
-    /// It is connected.
-    Opened,
-    /// The connection failed.
-    NotOpened {
-        /// The reason.
-        why: &'a str,
-        /// HTTP status, if the venue refused.
-        status: Option<u16>,
-        /// `Retry-After`, in milliseconds.
-        pause_ms: Option<u64>,
-    },
-    /// A frame, and when it was read from its socket.
-    Text(&'a str, Time),
-    /// The venue answered a PING.
-    Pong,
-    /// The connection ended.
-    Closed,
-}
-
-/// An action of the shell on a stream connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SocketAction {
-    /// Connect to this path of the surface.
-    Open(String),
-    /// Send a message.
-    SendText(String),
-    /// Send a PING.
-    Ping,
-    /// Close it.
-    Close,
-}
+use crate::stream_sockets::{LOGGED_EVERY, SocketAction, SocketEvent};
 
 /// Work that the streams request.
 #[derive(Debug)]

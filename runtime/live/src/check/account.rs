@@ -12,8 +12,8 @@ use windvane_model::{ClientOrderId, Instrument, InstrumentId, Request, Surface, 
 use windvane_protocol::adapter::{FuturesAccount, Note};
 use windvane_session::{Exchange, Query};
 
-use super::Report;
 use super::query::{QueryClient, QueryResult};
+use super::report::Report;
 use windvane_config::{Config, MarketData, PositionMode};
 use windvane_report::utc::seconds_text;
 

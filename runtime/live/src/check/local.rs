@@ -21,7 +21,7 @@ use super::super::guests::LiveGuests;
 use super::super::identity::{self, Identity};
 use super::super::startup_steps;
 use super::super::{recover, unowned_positions};
-use super::Report;
+use super::report::Report;
 use super::venue::Market;
 use windvane_build::modules::{self, Guest};
 use windvane_config::assembly;

@@ -6,6 +6,8 @@
 //!
 //! This file does not choose routes and does not interpret responses.
 
+use std::time::Duration;
+
 use windvane_client::clock::{Offset, Sample, estimate};
 use windvane_client::{Client, NotDone, Refusal, RequestError, Wait, WaitReason};
 use windvane_client_core::gateway::Answer;
@@ -15,7 +17,8 @@ use windvane_model::{Request, Surface};
 use windvane_protocol::adapter::{CallResult, EncodedCall, Note};
 use windvane_session::{Exchange, Query, venue_surface};
 
-use super::venue::PATIENCE;
+/// The maximum time for a single response.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An exchange, and the client that sends its requests.
 #[derive(Clone, Copy)]
@@ -153,7 +156,7 @@ impl<'a> QueryClient<'a> {
         let offset = estimate(&readings).ok_or_else(|| {
             NotDone::Wait(Wait {
                 why: WaitReason::NoConnection("the local clock was set back meanwhile".to_owned()),
-                after: std::time::Duration::from_secs(1),
+                after: Duration::from_secs(1),
             })
         })?;
         let gateway = self.exchange.gateway();

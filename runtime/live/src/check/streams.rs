@@ -15,9 +15,8 @@ use windvane_model::Surface;
 use windvane_protocol::market_stream::Topic;
 
 use super::super::startup_steps;
-use super::Report;
-use super::query::{QueryClient, unreadable};
-use super::venue::PATIENCE;
+use super::query::{PATIENCE, QueryClient, unreadable};
+use super::report::Report;
 use windvane_config::Config;
 use windvane_session::{Query, venue_surface};
 

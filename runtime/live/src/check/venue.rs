@@ -1,7 +1,5 @@
 //! Checks of the venue itself: its clock, its instruments with their rules, its limits.
 
-use std::time::Duration;
-
 use windvane_client::Client;
 use windvane_client::budget::LimitKind;
 use windvane_client::clock::Fit;
@@ -10,16 +8,13 @@ use windvane_model::{Instrument, Surface};
 use windvane_protocol::Assets;
 
 use super::super::startup_steps;
-use super::Report;
-use super::query::QueryClient;
+use super::query::{PATIENCE, QueryClient};
+use super::report::Report;
 use crate::connection::{self, Part, reads_info};
 use windvane_config::assembly;
 use windvane_config::{Config, InstrumentName, MarketData};
 use windvane_session::weights::{Plan, Polling};
 use windvane_session::{StartupError, StartupResult, StartupTerms, venue_surface};
-
-/// The maximum time for a single response.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a clock is read; the best reading counts.
 const SAMPLES: u8 = 5;
 /// A local clock that is further off should be corrected, although requests use the venue's time.

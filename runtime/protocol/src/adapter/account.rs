@@ -18,7 +18,7 @@ use windvane_model::{
 use super::encode::{INCOME_PAGE, TRADES_PAGE};
 use super::figures::{amount, exact, nearest, product, quantity, time};
 use super::order;
-use super::reply::record;
+use super::record::record;
 use super::{Adapter, DecodeError, FuturesAccount, Note, known};
 use crate::wire::enums::{AccountPrivacy, IncomeType};
 use crate::wire::info::Envelope;

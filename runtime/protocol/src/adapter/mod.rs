@@ -21,6 +21,7 @@ mod figures;
 mod market;
 mod names;
 mod order;
+mod record;
 mod reply;
 mod rules;
 mod user;

@@ -6,6 +6,7 @@ use windvane_model::truth::{Subject, Truth};
 use windvane_model::{ClientOrderId, Instrument, InstrumentId, NewOrder, Request, Surface};
 
 use super::batch::{self, Calls, code};
+use super::record::record;
 use super::{Adapter, DecodeError, Note, WithNotes, account, order, rules};
 use crate::error::code::{INVALID_TIMESTAMP, TOO_MANY_REQUESTS};
 use crate::route::Of;
@@ -478,11 +479,6 @@ impl Adapter {
             requested: requested.clone(),
         })
     }
-}
-
-/// Parses the record of a response.
-pub(super) fn record<T: serde::de::DeserializeOwned>(body: &str) -> Result<T, DecodeError> {
-    wire::read(body).map_err(|error| DecodeError::Record(error.to_string()))
 }
 
 fn simple(body: &str) -> Result<(), DecodeError> {

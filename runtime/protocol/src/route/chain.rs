@@ -10,10 +10,10 @@
 //!   wallet's `Action` inside, so the outer signature is sent too. It also identifies the account
 //!   that pays, which a Solana signature (Ed25519) cannot do.
 
-use super::Kind::{Address, Decimal, Enum, Int, String};
 use super::enums::TRANSFER_KIND;
 use super::row::{at, may, must, row};
-use super::{InnerSignature, Param, Route, Scheme, Source, Surface, Weight::Fixed};
+use super::types::Kind::{Address, Decimal, Enum, Int, String};
+use super::types::{InnerSignature, Param, Route, Scheme, Source, Surface, Weight::Fixed};
 
 const CHAIN: (Surface, Source) = (Surface::Chain, Source::Spec3);
 

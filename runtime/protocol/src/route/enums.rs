@@ -1,7 +1,7 @@
 //! The enum values (docs/interface/orders.md#enumerations) that bound the parameters of the route
 //! table.
 
-use super::Kind;
+use super::types::Kind;
 
 pub(super) const SIDE: Kind = Kind::Enum(&["BUY", "SELL"]);
 pub(super) const POSITION_SIDE: Kind = Kind::Enum(&["BOTH", "LONG", "SHORT"]);

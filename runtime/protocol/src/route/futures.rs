@@ -1,13 +1,13 @@
 //! Futures account, order, agent and builder routes (docs/interface/orders.md,
 //! docs/interface/futures.md, docs/interface/account.md#futures-account-routes) as data.
 
-use super::Counted::{BatchOrders, Order};
-use super::Kind::{Address, Boolean, Decimal, Enum, Int, List, Long, String};
 use super::enums::{
     FUTURES_ORDER_TYPE, POSITION_SIDE, SIDE, TIME_IN_FORCE, TRANSFER_KIND, WORKING_TYPE,
 };
 use super::row::{at, by_symbol, limit, may, must, one_of, row};
-use super::{Param, Route, Scheme, Source, Surface, Version, Weight, Weight::Fixed};
+use super::types::Counted::{BatchOrders, Order};
+use super::types::Kind::{Address, Boolean, Decimal, Enum, Int, List, Long, String};
+use super::types::{Param, Route, Scheme, Source, Surface, Version, Weight, Weight::Fixed};
 
 const FUTURES: (Surface, Source) = (Surface::Futures, Source::Spec2);
 const PUBLIC: (Surface, Source) = (Surface::Futures, Source::PublicFacts);

@@ -1,10 +1,10 @@
 //! Futures market data (docs/interface/market-data.md#futures-market-data) as data. The documents
 //! list it for v1; `fundingInfo` also for v3.
 
-use super::Kind::{Int, Long, String};
 use super::enums::{DEPTH_LIMITS, DEPTH_WEIGHTS, KLINE_INTERVAL};
 use super::row::{by_symbol, limit, may, must, row};
-use super::{Param, Route, Source, Surface, Weight, Weight::Fixed};
+use super::types::Kind::{Int, Long, String};
+use super::types::{Param, Route, Source, Surface, Weight, Weight::Fixed};
 
 const FUTURES: (Surface, Source) = (Surface::Futures, Source::Spec2);
 

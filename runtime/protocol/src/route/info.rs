@@ -1,9 +1,9 @@
 //! The JSON-RPC info endpoint (docs/interface/chain.md#info-endpoint) as data. Its parameters are
 //! positional, in this order.
 
-use super::Kind::{Address, Long, String};
 use super::row::{may, must, row};
-use super::{Listing, Param, Route, Scheme, Source, Surface, Weight::Fixed};
+use super::types::Kind::{Address, Long, String};
+use super::types::{Listing, Param, Route, Scheme, Source, Surface, Weight::Fixed};
 
 const RPC: (Surface, Source) = (Surface::Rpc, Source::Spec3);
 

@@ -3,10 +3,10 @@
 //! (docs/interface/orders.md#place-a-spot-order, docs/interface/orders.md#place-a-futures-order).
 //! Data only.
 
-use super::Kind::{Boolean, Decimal, Enum, String};
 use super::enums::{FUTURES_ORDER_TYPE, POSITION_SIDE, SIDE, TIME_IN_FORCE, WORKING_TYPE};
 use super::row::{may, must};
-use super::{Param, Surface};
+use super::types::Kind::{Boolean, Decimal, Enum, String};
+use super::types::{Param, Surface};
 
 /// The parameters of each object in `batchOrders` (docs/interface/orders.md#place-several-orders).
 pub const BATCH_ORDER: &[Param] = &[

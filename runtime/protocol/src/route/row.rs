@@ -1,7 +1,7 @@
 //! Helpers that declare a row of the route table: short const functions, so that a row looks like
 //! the documents' tables.
 
-use super::{
+use super::types::{
     Bounds, Counted, InnerSignature, Kind, Listing, Method, Need, Param, Route, Scheme, Security,
     Source, Surface, Version, Weight,
 };
@@ -182,16 +182,16 @@ impl Listing {
 /// Converts a version name into the enum.
 macro_rules! version {
     (v1) => {
-        $crate::route::Version::V1
+        $crate::route::types::Version::V1
     };
     (v2) => {
-        $crate::route::Version::V2
+        $crate::route::types::Version::V2
     };
     (v3) => {
-        $crate::route::Version::V3
+        $crate::route::types::Version::V3
     };
     (v4) => {
-        $crate::route::Version::V4
+        $crate::route::types::Version::V4
     };
 }
 
@@ -200,7 +200,7 @@ macro_rules! at {
     ($prefix:literal $version:ident $path:literal $security:ident) => {
         $crate::route::row::listing(
             $crate::route::row::version!($version),
-            $crate::route::Security::$security,
+            $crate::route::types::Security::$security,
             concat!($prefix, "/", stringify!($version), $path),
         )
     };
@@ -221,9 +221,9 @@ macro_rules! row {
         $crate::route::row::route(
             $name,
             $base,
-            $crate::route::Method::$method,
+            $crate::route::types::Method::$method,
             &[$($listing),+],
-            $crate::route::Security::$security,
+            $crate::route::types::Security::$security,
             $weight,
         )
     };

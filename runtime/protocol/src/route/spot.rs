@@ -1,10 +1,10 @@
 //! Spot account and order routes (docs/interface/orders.md, docs/interface/account.md) as data.
 
-use super::Counted::{Order, PerMinute};
-use super::Kind::{Address, Decimal, Enum, List, Long, String};
 use super::enums::{SIDE, SPOT_ORDER_TYPE, TIME_IN_FORCE, TRANSFER_KIND};
 use super::row::{at, by_symbol, limit, may, must, one_of, row};
-use super::{InnerSignature, Param, Route, Source, Surface, Version, Weight::Fixed};
+use super::types::Counted::{Order, PerMinute};
+use super::types::Kind::{Address, Decimal, Enum, List, Long, String};
+use super::types::{InnerSignature, Param, Route, Source, Surface, Version, Weight::Fixed};
 
 const SPOT: (Surface, Source) = (Surface::Spot, Source::Spec1);
 

@@ -1,10 +1,10 @@
 //! Spot market data (docs/interface/market-data.md#spot-market-data) as data. The documents list it
 //! only for v3.
 
-use super::Kind::{Int, Long, String};
 use super::enums::{DEPTH_LIMITS, DEPTH_WEIGHTS, KLINE_INTERVAL};
 use super::row::{at, by_symbol, limit, may, must, row};
-use super::{Param, Route, Scheme, Source, Surface, Weight, Weight::Fixed};
+use super::types::Kind::{Int, Long, String};
+use super::types::{Param, Route, Scheme, Source, Surface, Weight, Weight::Fixed};
 
 const SPOT: (Surface, Source) = (Surface::Spot, Source::Spec1);
 

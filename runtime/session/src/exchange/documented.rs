@@ -15,9 +15,10 @@ use windvane_protocol::sign::{PrepareError, Prepared, Stamp};
 use windvane_protocol::wire::{Parameters, Whole, Word, read};
 use windvane_protocol::{Assets, exchange_info, route, user_stream};
 
-use super::{Capabilities, Exchange, Query, Signing, listings};
-use crate::requests::DEPTH_LEVELS;
-use crate::startup::{InstrumentName, StartupError};
+use super::weights::{MODES, weight};
+use super::{Capabilities, DEPTH_LEVELS, Exchange, Query, Signing, listings};
+use crate::instrument_name::InstrumentName;
+use crate::startup_error::StartupError;
 
 /// `CANCEL_REJECTED` and `NO_SUCH_ORDER` (docs/interface/errors.md#20xx).
 const NOTHING_TO_CANCEL: [i64; 2] = [-2011, -2013];
@@ -36,8 +37,8 @@ impl Documented {
         surfaces: Surface::ALL,
         // Spot has no countdown (docs/interface/futures.md#countdowncancelall).
         countdown: &[Surface::Futures],
-        modes: &["futures.position_mode", "futures.multi_assets_mode"],
-        weight: Self::weight,
+        modes: MODES,
+        weight,
     };
 
     /// The exchange behind a gateway. With `only_documents`, only routes of the core interface are

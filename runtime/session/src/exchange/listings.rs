@@ -3,7 +3,8 @@
 use windvane_model::{Instrument, Surface};
 use windvane_protocol::{Assets, exchange_info};
 
-use crate::startup::{InstrumentName, StartupError};
+use crate::instrument_name::InstrumentName;
+use crate::startup_error::StartupError;
 
 /// The instruments, in the order of `names`, and the assets of the venue.
 pub(super) fn instruments(

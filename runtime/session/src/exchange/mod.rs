@@ -28,11 +28,14 @@ use windvane_protocol::adapter::{
 };
 use windvane_protocol::sign::{PrepareError, Prepared};
 
-use crate::startup::{InstrumentName, StartupError};
+use crate::instrument_name::InstrumentName;
+use crate::startup_error::StartupError;
 
 pub use documented::Documented;
 pub use feed::DocumentedFeed;
-pub use weights::Recurring;
+
+/// Levels of a depth snapshot (the local book: docs/interface/market-data.md#joining-a-local-book).
+pub const DEPTH_LEVELS: &str = "1000";
 
 /// The capabilities of an exchange, and their cost.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +50,33 @@ pub struct Capabilities {
     pub modes: &'static [&'static str],
     /// The weight of a call on a surface; 0 if the surface has no such call.
     pub weight: fn(Surface, Recurring) -> u32,
+}
+
+/// A call that a run makes repeatedly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recurring {
+    /// The clock.
+    Clock,
+    /// The instruments and the limits.
+    Listing,
+    /// A snapshot of a book.
+    Depth,
+    /// The countdown that cancels the orders of a symbol.
+    Heartbeat,
+    /// The open orders of all symbols.
+    OpenOrders,
+    /// The open orders of one symbol.
+    OpenOrdersOfSymbol,
+    /// The account.
+    Account,
+    /// The futures account, by the info endpoint.
+    AccountInfo,
+    /// The fills of the account.
+    AccountTrades,
+    /// The renewal of a listen key.
+    RenewKey,
+    /// All routes that report the modes of the account.
+    Modes,
 }
 
 /// A query that the session makes for itself.

@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
-use windvane_client_core::budget::{Cost, Denied, Departed, Lane};
-use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned, denied};
-use windvane_client_core::outcome::{Lost, NotDone, Refusal, RequestError};
-use windvane_model::{Time, constant};
+use windvane_client_core::budget::{Denied, Lane};
+use windvane_client_core::gateway::{Failure, denied};
+use windvane_client_core::outcome::{NotDone, Refusal};
+use windvane_client_core::streams::feed::PollId;
+use windvane_model::{Surface, Time, constant};
 use windvane_protocol::adapter::EncodedCall;
 use windvane_protocol::sign::{PrepareError, Prepared};
 
-use super::{Call, CallEnded, Done, Purpose, Requests};
+use super::call::{Call, CallAnswer, CallEnded, CallId, Purpose};
+use super::done::Done;
+use super::stages::{InFlight, PendingSignature, Waiting, Wanted, ns};
+use super::state::Requests;
+use crate::exchange::Query;
 
 /// An order that could not leave within this time is not sent. The process was suspended, and the
 /// dead man's switch of the order may have cancelled orders already.
@@ -18,11 +23,6 @@ const FRESH_NS: i64 = 1_000_000_000;
 /// time of the stop. An order without a response is queried, and a cancel without a response is
 /// sent again.
 const HURRIED: Duration = Duration::from_secs(3);
-/// Timeout of a signature. It is also limited to one `SIGN_PART`th of the response timeout. A call
-/// without a signature did not leave, so another call may be made. A heartbeat whose signature is
-/// lost must not use up the time of the next heartbeat.
-const SIGN_WITHIN: Duration = Duration::from_secs(3);
-const SIGN_PART: i64 = 3;
 /// Pause after a failed request.
 pub(super) const AGAIN_NS: i64 = 2_000_000_000;
 
@@ -31,109 +31,52 @@ pub(super) fn fresh_ns() -> i64 {
     constant!(LateOrder, FRESH_NS, changed: -1)
 }
 
-/// The number of a call. Each number is used once in a process.
-pub type CallId = u64;
-
-/// The result of a call.
-#[derive(Clone, Debug)]
-pub enum CallAnswer<'a> {
-    /// A response.
-    Received(Answer<'a>),
-    /// The call was or may have been written, and no response will come.
-    Lost(Lost),
-    /// No connection was available to write it to.
-    NoConnection(String),
-    /// The call could not be encoded for sending.
-    NotMade(RequestError),
-    /// The call did not leave: it was given up, or [`Call::leave_by`] had passed by this time.
-    Late(Duration),
-}
-
-/// A call that must be made.
-#[derive(Debug)]
-pub(super) struct Wanted {
-    pub(super) call: EncodedCall,
-    pub(super) lane: Lane,
-    /// How long it may wait for the budget, in nanoseconds.
-    pub(super) patience_ns: i64,
-    /// Response timeout.
-    pub(super) within: Duration,
-    pub(super) leave_by: Option<Time>,
-    pub(super) since: Option<Time>,
-    pub(super) purpose: Purpose,
-}
-
-/// A call that waits for its budget.
-#[derive(Debug)]
-pub(super) struct Waiting {
-    pub(super) at: Time,
-    /// When the call was requested.
-    requested_at: Time,
-    give_up: Time,
-    wanted: Wanted,
-}
-
-/// A call that waits for its signature.
-#[derive(Debug)]
-pub(super) struct PendingSignature {
-    began: Time,
-    by: Time,
-    unsigned: Unsigned,
-    cost: Cost,
-    departed: Departed,
-    leave_by: Option<Time>,
-    since: Option<Time>,
-    purpose: Purpose,
-}
-
-impl PendingSignature {
-    /// When it is given up. A call with an earlier `leave_by` is given up then.
-    pub(super) fn by(&self) -> Time {
-        let by = self.leave_by.map_or(self.by, |by| by.min(self.by));
-        let part_ns = (self.by.0 - self.began.0) / SIGN_PART;
-        by.min(self.began.plus_ns(part_ns.min(ns(SIGN_WITHIN))))
-    }
-}
-
-/// A call that waits for its response.
-#[derive(Debug)]
-pub(super) struct InFlight {
-    unsigned: Unsigned,
-    cost: Cost,
-    departed: Departed,
-    left: Time,
-    /// When it is given up; `None` if that happened already.
-    pub(super) by: Option<Time>,
-    purpose: Purpose,
-}
-
-const fn ns(duration: Duration) -> i64 {
-    let ns = duration.as_nanos();
-    if ns > i64::MAX as u128 {
-        i64::MAX
-    } else {
-        ns as i64
-    }
-}
-
 impl Requests {
-    /// The gateway's view of the present time.
-    pub(super) fn gateway_now(&self, now: Time) -> Now {
-        Now {
-            ms: self.ms(now),
-            local_us: now.0.div_euclid(1_000),
-        }
+    /// Sends a query for a start or a watchdog, which waits at most `patience_ms` for its budget.
+    /// The result carries `number`. Returns whether the exchange has a call for it.
+    pub(crate) fn send_numbered_query(
+        &mut self,
+        now: Time,
+        query: Query<'_>,
+        (lane, patience_ms): (Lane, i64),
+        number: u64,
+    ) -> bool {
+        let Some(call) = self.exchange.encode_query(query) else {
+            return false;
+        };
+        let call = Wanted {
+            patience_ns: patience_ms * 1_000_000,
+            ..self.plain_call(call, lane, Purpose::Query(number))
+        };
+        self.call(now, call);
+        true
     }
 
-    pub(super) fn ms(&self, now: Time) -> u64 {
-        u64::try_from(now.0.saturating_sub(self.origin.0) / 1_000_000).unwrap_or(0)
+    /// Sends a query of the session. Returns whether the exchange has a call for it.
+    pub(super) fn send_query(
+        &mut self,
+        now: Time,
+        query: Query<'_>,
+        (lane, purpose): (Lane, Purpose),
+    ) -> bool {
+        let Some(call) = self.exchange.encode_query(query) else {
+            return false;
+        };
+        let call = self.plain_call(call, lane, purpose);
+        self.call(now, call);
+        true
     }
 
-    /// The end of a millisecond of the budget's clock. A wait until that millisecond ends there.
-    pub(super) fn time_of(&self, ms: u64) -> Time {
-        let ms = i64::try_from(ms).unwrap_or(i64::MAX / 1_000_000 - 1);
-        let ns = (ms + 1).saturating_mul(1_000_000);
-        Time(self.origin.0.saturating_add(ns))
+    /// Sends a poll of public data.
+    pub(crate) fn send_poll(
+        &mut self,
+        now: Time,
+        (surface, query): (Surface, PollId),
+        call: EncodedCall,
+    ) {
+        let purpose = Purpose::Poll(surface, query);
+        let call = self.plain_call(call, Lane::Query, purpose);
+        self.call(now, call);
     }
 
     /// A call that the session makes for itself.

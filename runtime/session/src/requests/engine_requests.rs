@@ -1,6 +1,5 @@
 //! Splits a request of the engine into calls, and makes replies of their results.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use windvane_client_core::budget::Lane;
@@ -8,12 +7,18 @@ use windvane_client_core::outcome::{NotDone, Wait, WaitReason};
 use windvane_engine::engine::Purpose as EnginePurpose;
 use windvane_model::live::LiveInput;
 use windvane_model::truth::Subject;
-use windvane_model::{ClientOrderId, Request, Time, planted};
-use windvane_protocol::adapter::{CallResult, EncodeError, EncodedCall, Note};
+use windvane_model::{Request, Time, planted};
+use windvane_protocol::adapter::{CallResult, EncodeError, EncodedCall};
+use windvane_protocol::route::Surface as RouteSurface;
 
-use super::calls::{Wanted, fresh_ns};
-use super::{Done, Purpose, Requests, venue_surface};
-use crate::session::log_note;
+use super::call::Purpose;
+use super::calls::fresh_ns;
+use super::done::Done;
+use super::pending::{CallOutcome, PendingRequest};
+use super::stages::Wanted;
+use super::state::Requests;
+use crate::log_note::log_note;
+use crate::surface::venue_surface;
 
 /// How long requests that reduce risk, or read the state of orders, may wait for their budget
 /// before the engine must try again.
@@ -23,62 +28,12 @@ const FOLLOW_MS: i64 = 1_000;
 /// From this many symbols on, one list of all open orders is not more expensive than one list for
 /// each symbol.
 const SYMBOLS_MAX: usize = 40;
-
-/// A request of the engine, and the results of its calls so far.
-#[derive(Debug)]
-pub(super) struct PendingRequest {
-    request: Request,
-    lane: Lane,
-    calls: Vec<EncodedCall>,
-    outcomes: Vec<CallOutcome>,
-    handed: Time,
-    since: Option<Time>,
-    /// It waits for the order that it cancels, at most until this time.
-    pub(super) follow_by: Option<Time>,
-}
-
-impl PendingRequest {
-    /// Whether it is a cancel that waits for this order.
-    fn follows(&self, id: &ClientOrderId) -> bool {
-        let is_of_order = matches!(&self.request,
-            Request::Cancel { client_order_id, .. } if client_order_id == id);
-        is_of_order && self.follow_by.is_some()
-    }
-}
-
-/// The result of one call.
-#[derive(Debug)]
-pub(super) enum CallOutcome {
-    Done(String),
-    Not(NotDone),
-    /// The call was not made: too little weight is left for calls that can wait.
-    Postponed,
-}
-
-impl CallOutcome {
-    /// Whether a later call may give a result.
-    const fn is_pending(&self) -> bool {
-        matches!(
-            self,
-            Self::Postponed | Self::Not(NotDone::Unknown(_) | NotDone::Wait(_))
-        )
-    }
-}
-
-/// Orders on symbols that are not configured. Every list of open orders reports them again.
-#[derive(Debug, Default)]
-pub(super) struct Elsewhere(BTreeSet<ClientOrderId>);
-
-impl Elsewhere {
-    /// Whether a note is new. After a thousand such orders no note is new, to limit the memory.
-    fn is_news(&mut self, note: &Note) -> bool {
-        const ORDERS_MAX: usize = 1_000;
-        let Note::Elsewhere { order, .. } = note else {
-            return true;
-        };
-        self.0.len() < ORDERS_MAX && self.0.insert(*order)
-    }
-}
+/// Below this remaining weight, the cheapest sufficient reads are used. It is twice the maximum
+/// cost of a full round of reads.
+const PLENTY: u32 = 250;
+/// For a start, this threshold is the weight limit divided by this number. A run that is killed
+/// repeatedly starts about ten times in one interval of the limit.
+const START_PARTS: u32 = 2;
 
 impl Requests {
     /// Starts a request of the engine. `since` is the arrival of the public frame that caused it.
@@ -122,6 +77,37 @@ impl Requests {
         self.pending.insert(number, pending);
         if !follows {
             self.continue_request(now, number);
+        }
+    }
+
+    /// Below this remaining weight, the cheapest sufficient reads are used.
+    fn plenty(&self, now: Time, surface: RouteSurface, lane: Lane) -> u32 {
+        match lane {
+            Lane::Start => self.gateway().weight_limit(self.ms(now), surface) / START_PARTS,
+            _ => PLENTY,
+        }
+    }
+
+    /// The replacement for a read of a mode: a fresh cached response, or any cached response if
+    /// little weight is left. With little weight and no cached response, the read is postponed.
+    /// `None` if the venue must be asked.
+    fn known_mode(&self, now: Time, call: &EncodedCall, lane: Lane) -> Option<CallOutcome> {
+        let route = call.route.name;
+        if !self.exchange.capabilities().modes.contains(&route) {
+            return None;
+        }
+        let surface = call.route.surface;
+        let plenty = if self.modes.are_needed {
+            // The maximum cost of a round of reads. Opening orders wait for it.
+            PLENTY / 2
+        } else {
+            self.plenty(now, surface, lane)
+        };
+        let is_short = self.gateway().weight_left(self.ms(now), surface, lane) < plenty;
+        match self.modes.last(now, route, is_short || lane == Lane::Close) {
+            Some(text) => Some(CallOutcome::Done(text)),
+            None if is_short => Some(CallOutcome::Postponed),
+            None => None,
         }
     }
 

@@ -6,8 +6,8 @@ use windvane_protocol::adapter::FuturesAccount;
 
 use crate::exchange::Query;
 
-use super::Requests;
-use super::waits::Stops;
+use super::state::Requests;
+use super::stops::Stops;
 
 impl Requests {
     /// Sends a query of a start. The process before may have used most of the weight of this

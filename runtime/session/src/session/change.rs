@@ -7,7 +7,8 @@ use windvane_model::input::Command;
 use windvane_model::live::OnStop;
 use windvane_model::{StrategyId, Time, planted};
 
-use super::{Ended, Input, Session};
+use super::Session;
+use super::events::{Ended, Input};
 use crate::driver::Renewed;
 use crate::guests::Guests;
 use crate::requests::Requests;

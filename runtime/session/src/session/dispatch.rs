@@ -8,16 +8,18 @@ use windvane_model::live::LiveInput;
 use windvane_model::{
     InstrumentId, MarketEvent, Notice, Request, Surface, Time, UserEvent, planted,
 };
-use windvane_protocol::adapter::Note;
 
-use super::{Output, Session};
+use super::Session;
+use super::events::Output;
 use crate::account::Account;
 use crate::driver::Action;
 use crate::exchange::{EmitMarket, Received};
 use crate::guests::Guests;
+use crate::log_note::log_note;
 use crate::public_streams::{PublicStreams, Want as WantPublic, is_public};
 use crate::requests::{Done, Requests};
-use crate::user_streams::{SocketEvent, UserStreams, Want};
+use crate::stream_sockets::SocketEvent;
+use crate::user_streams::{UserStreams, Want};
 
 impl<G: Guests> Session<G> {
     /// Handles the actions that follow from the last input.
@@ -390,24 +392,6 @@ impl<G: Guests> Session<G> {
                 self.live(now, LiveInput::StreamDown { surface });
                 self.reconnect(now, surface);
             }
-        }
-    }
-}
-
-/// Logs the parts of a message that are not used. Parts about instruments that are not configured
-/// are normal on an account, so they are debug lines; all others are warnings.
-pub fn log_note(note: &Note, place: &str) {
-    match note {
-        Note::Symbol { .. } | Note::Asset { .. } | Note::Event(_) => {
-            tracing::debug!(%note, "{place}");
-        }
-        Note::Elsewhere { .. }
-        | Note::Foreign { .. }
-        | Note::Unlisted { .. }
-        | Note::Unreadable { .. }
-        | Note::Unanswered { .. }
-        | Note::Part { .. } => {
-            tracing::warn!(%note, "{place}");
         }
     }
 }

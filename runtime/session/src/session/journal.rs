@@ -4,7 +4,8 @@ use windvane_model::Input as EngineInput;
 use windvane_model::live::LiveInput;
 use windvane_model::{Surface, Time, planted};
 
-use super::{JournalEvent, Output, Session};
+use super::Session;
+use super::events::{JournalEvent, Output};
 use crate::checkpoint::new_checkpoint;
 use crate::guests::Guests;
 

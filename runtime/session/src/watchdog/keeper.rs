@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use windvane_model::live::LiveInput;
 use windvane_model::{Time, planted};
 
-use super::{RunMessage, WatchdogMessage, ms};
+use super::messages::{RunMessage, WatchdogMessage};
+use super::time::ms;
 
 /// The process must acknowledge a heartbeat within this time.
 const ANSWER_MS: i64 = 5_000;

@@ -9,97 +9,38 @@
 //! This module must never touch orders that the run did not place, and must never place an order.
 
 mod keeper;
+mod messages;
+mod plan;
 mod proof;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod time;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use windvane_client_core::budget::Lane;
 use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::outcome::NotDone;
-use windvane_model::{ClientOrderId, Surface, Time, planted};
+use windvane_model::{Surface, Time, planted};
 use windvane_protocol::sign::{PrepareError, Prepared};
 
 use crate::exchange::Query;
-use crate::requests::{Call, CallAnswer, CallId, ClockRead, Done, Requests, venue_surface};
+use crate::requests::{Call, CallAnswer, CallId, ClockRead, Done, Requests};
+use crate::surface::venue_surface;
 pub use keeper::{Keeper, KeeperInput, KeeperOutput};
+pub use messages::{RunMessage, WatchdogMessage};
+pub use plan::WatchdogPlan;
 use proof::{Proof, Step};
 use sweep::{Sweep, SweepStep};
+use time::ms;
 
 /// Extra time after the countdown, to read messages that have already arrived. This process may
 /// have been suspended instead of the run.
 const GRACE_MS: i64 = 500;
 /// How long a request of a sweep may wait for its weight budget.
 const PATIENCE_MS: i64 = 5_000;
-
-/// The orders that a watchdog protects. The plan is an argument of its process, so it must not
-/// contain secrets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WatchdogPlan {
-    /// Ids of the strategies of the run.
-    pub strategies: Vec<String>,
-    /// Spot symbols that they may trade.
-    pub symbols: Vec<String>,
-    /// The run's epoch. Orders of a later epoch belong to a later run, which has its own watchdog.
-    pub epoch: u64,
-    /// The watchdog acts after this time without a heartbeat, in milliseconds.
-    pub countdown_ms: u64,
-    /// A request of the run cannot arrive later than this after it was sent, in milliseconds.
-    pub absence_ms: u64,
-    /// Orders may already rest, so the countdown begins at once and not with the first heartbeat.
-    pub orders_may_rest: bool,
-}
-
-impl WatchdogPlan {
-    /// Whether an order belongs to the run or to a run before it, by its client order id
-    /// (`docs/promises.md#1-order-ids`).
-    pub fn is_own(&self, client_order_id: &str) -> bool {
-        let id = ClientOrderId::new(client_order_id).ok();
-        id.as_ref()
-            .and_then(ClientOrderId::parse_own)
-            .is_some_and(|(strategy, epoch, _)| {
-                let is_later = epoch > self.epoch && !planted!(WatchdogTakesLaterOrders);
-                !is_later && self.strategies.iter().any(|own| own == strategy)
-            })
-    }
-}
-
-/// A message of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunMessage {
-    /// A heartbeat.
-    #[serde(rename = "beat")]
-    Heartbeat {
-        /// Increases by one each time.
-        number: u64,
-        /// How long the venue wants no requests at all, in milliseconds.
-        stopped_ms: u64,
-    },
-    /// The run stops in an orderly way: nothing must be cancelled.
-    End,
-}
-
-/// A message of the watchdog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WatchdogMessage {
-    /// The venue accepted its key, and its clock was read.
-    Armed,
-    /// A heartbeat was received.
-    #[serde(rename = "heard")]
-    Acknowledged {
-        /// Its number.
-        number: u64,
-    },
-    /// It cancels orders.
-    Acting,
-}
 
 /// An event for the watchdog.
 #[derive(Debug)]
@@ -569,9 +510,4 @@ impl Watchdog {
             (_, Err(None)) => {}
         }
     }
-}
-
-/// Milliseconds as the engine counts them.
-fn ms(ms: u64) -> i64 {
-    i64::try_from(ms).unwrap_or(i64::MAX / 1_000_000)
 }

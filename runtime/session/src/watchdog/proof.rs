@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use windvane_model::Time;
 
-use super::sweep::after;
+use super::time::after;
 
 /// Time between two proofs.
 const PROVE_EVERY_MS: i64 = 5 * 60_000;

@@ -7,7 +7,8 @@ use std::time::Duration;
 use windvane_client_core::outcome::NotDone;
 use windvane_model::{Time, planted};
 
-use super::{WatchdogPlan, ms};
+use super::plan::WatchdogPlan;
+use super::time::{after, ms};
 use crate::weights::WATCHDOG_LIST_MS;
 
 /// This many empty lists in a row end a sweep.
@@ -312,10 +313,4 @@ impl Sweep {
         self.waits = Waits::Over;
         self.steps.push_back(SweepStep::Ended(end));
     }
-}
-
-/// The time after a pause.
-pub(super) fn after(now: Time, pause: Duration) -> Time {
-    let ns = i64::try_from(pause.as_nanos()).unwrap_or(i64::MAX);
-    Time(now.0.saturating_add(ns))
 }

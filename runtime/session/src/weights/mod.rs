@@ -17,7 +17,8 @@ use windvane_model::Surface;
 use windvane_protocol::market_stream::{Feed, Topic};
 
 use crate::exchange::Recurring;
-use crate::requests::{CLOCK_EVERY_MS, CLOCK_SAMPLES, MODES_AGE_MS, venue_surface};
+use crate::requests::{CLOCK_EVERY_MS, CLOCK_SAMPLES, MODES_AGE_MS};
+use crate::surface::venue_surface;
 
 pub use plan::{Overbooked, Plan, Polling, Use};
 pub use shares::{keep, shares};

@@ -4,7 +4,7 @@ use windvane_client_core::Gateway;
 use windvane_client_core::budget::{Lane, Shares, SharesError};
 
 use super::{Overbooked, Plan, Use, Wants};
-use crate::requests::venue_surface;
+use crate::surface::venue_surface;
 
 /// The budget shares that satisfy plans which fit. Each lane gets what it needs, and at least the
 /// default share if there is room.

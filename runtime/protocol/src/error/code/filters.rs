@@ -1,6 +1,6 @@
 //! 40xx: filters and other issues (docs/interface/errors.md#40xx).
 
-super::codes! {
+super::row::codes! {
     -4000 INVALID_ORDER_STATUS Definite:
         "invalid order status";
         "Query the order and use a status of the documents."

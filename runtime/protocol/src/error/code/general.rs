@@ -1,6 +1,6 @@
 //! 10xx: general server or network issues (docs/interface/errors.md#10xx).
 
-super::codes! {
+super::row::codes! {
     -1000 UNKNOWN Unknown:
         "unknown error while processing";
         "Query the order by its client order id; do not send it again under another id."

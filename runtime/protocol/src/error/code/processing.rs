@@ -1,6 +1,6 @@
 //! 20xx: processing issues (docs/interface/errors.md#20xx).
 
-super::codes! {
+super::row::codes! {
     -2010 NEW_ORDER_REJECTED Definite:
         "new order rejected";
         "Read the message: the balance, a filter or the symbol's state prevents the order."

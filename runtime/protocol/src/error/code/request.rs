@@ -1,6 +1,6 @@
 //! 11xx: request issues (docs/interface/errors.md#11xx).
 
-super::codes! {
+super::row::codes! {
     -1100 ILLEGAL_CHARS Definite:
         "illegal characters in a parameter (legal range may be stated)";
         "Send only characters of the legal range; decimals without exponent or spaces."

@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 
-use super::Example;
+use super::example::Example;
 use crate::wire::chain::{
     GetAccountStatus, GetDepositAddress, GetDepositWithdrawHistory, GetLockedStaking,
     GetWithdrawFee, GetWithdrawInfo, ModifyAccountStatus, PerpSolanaWithdraw, PerpWalletTransfer,

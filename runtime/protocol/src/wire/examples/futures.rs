@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 use windvane_model::{OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
-use super::Example;
+use super::example::Example;
 use crate::wire::enums::{IncomeType, MarginType, ResponseType, TransferKind};
 use crate::wire::futures::{
     AllOrders, ApproveAgent, ApproveBuilder, BatchOrder, BatchOrders, CancelAllOrders,

@@ -1,6 +1,6 @@
 //! Examples of market data of the futures surface.
 
-use super::Example;
+use super::example::Example;
 use crate::wire::enums::Interval;
 use crate::wire::futures::{
     GetAggTrades, GetBookTicker, GetDepth, GetExchangeInfo, GetFundingInfo, GetFundingRate,

@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 use windvane_model::{OrderType, Side, TimeInForce};
 
-use super::Example;
+use super::example::Example;
 use crate::wire::enums::{Interval, TransferKind, UserOperation};
 use crate::wire::spot::{
     AllOrders, CancelAllOrders, CancelOrder, CloseListenKey, CreateApiKey, CreateListenKey,

@@ -9,7 +9,8 @@ use windvane_client_core::{Api, CalledRoute, Gateway, Lost};
 use windvane_model::instrument::{Filters, SymbolStatus};
 use windvane_model::refusal::Blame;
 use windvane_model::{
-    Instrument, InstrumentId, NewOrder, OrderTerms, OrderType, Outcome, Qty, Reply, Side, Surface,
+    ClientOrderId, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType, Outcome, Qty, Reply,
+    Side, Surface,
 };
 use windvane_protocol::adapter::{FuturesAccount, Names};
 use windvane_protocol::error::{Judgement, Limit, judge};

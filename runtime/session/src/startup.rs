@@ -6,9 +6,6 @@
 //! request without a usable response is repeated after growing pauses, or after the wait that a
 //! limit of the venue names.
 
-mod error;
-mod names;
-
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -21,13 +18,11 @@ use windvane_protocol::adapter::FuturesAccount;
 use windvane_protocol::sign::{PrepareError, Prepared};
 
 use crate::exchange::Query;
+use crate::instrument_name::{InstrumentName, surfaces};
 use crate::log_throttle::LogThrottle;
-use crate::requests::{
-    Call, CallAnswer, CallEnded, CallId, ClockRead, Done, Requests, venue_surface,
-};
-
-pub use error::StartupError;
-pub use names::{InstrumentName, surfaces};
+use crate::requests::{Call, CallAnswer, CallEnded, CallId, ClockRead, Done, Requests};
+use crate::startup_error::StartupError;
+use crate::surface::venue_surface;
 
 /// While the venue does not respond, requests are repeated. The pauses grow from the first value to
 /// the second.

@@ -5,7 +5,7 @@ use windvane_model::Surface;
 use windvane_protocol::exchange_info;
 use windvane_protocol::symbol_rules::RulesError;
 
-use super::InstrumentName;
+use crate::instrument_name::InstrumentName;
 
 /// Why a run cannot begin with the venue's information.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,102 @@
+//! What the engine's thread owns, and what it keeps between two events. The methods of the event
+//! loop are in the modules that use this one: `outputs`, `applied`, `reload`, `steering`, `playing`
+//! and `event_loop`, from the lowest to the highest.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use windvane_admin::Steer;
+use windvane_admin::view::JournalLag;
+use windvane_journal::Journal;
+use windvane_model::{Request, StrategyId};
+use windvane_session::recovery::UnownedPosition;
+use windvane_session::{Ended, Session};
+
+use super::clock::Clock;
+use super::cpu_latency::CpuLatency;
+use super::guests::LiveGuests;
+use super::http::Http;
+use super::mailbox::Inbox;
+use super::player::Player;
+use super::results::Results;
+use super::services::Services;
+use super::sockets::Sockets;
+use windvane_report::{ResultError, Summary};
+
+/// The client answers within this time for an order that it does not send.
+pub(super) const SENT_AFTER: Duration = Duration::from_millis(100);
+
+/// Everything that the engine's thread owns.
+pub struct EventLoop {
+    pub clock: Clock,
+    pub session: Session<LiveGuests>,
+    pub journal: Journal,
+    /// Sends requests to the venue; `None` on recordings.
+    pub http: Option<Http>,
+    /// The connections of user streams.
+    pub sockets: Option<Sockets>,
+    /// Plays the recordings, if they are the market.
+    pub player: Option<Player>,
+    /// Collects the results of a run on recordings.
+    pub results: Option<Results>,
+    pub services: Services,
+    pub inbox: Inbox,
+    /// The thread polls without sleeping.
+    pub busy_poll: bool,
+    /// Keeps the processors from sleeping.
+    pub _cpu_latency: Option<CpuLatency>,
+    /// Receives the request to stop. The run ends once `on_stop` is carried out.
+    pub stop: Receiver<()>,
+}
+
+/// How a run ended.
+pub struct Finish {
+    /// The reason of the end.
+    pub ended: Ended,
+    /// Positions that `on_stop = "flatten"` did not close.
+    pub unclosed: Vec<UnownedPosition>,
+    /// The gaps in the run's knowledge of the account, as a sentence. Empty if it knows the
+    /// account.
+    pub unknown: String,
+    /// Own orders that may be open at the venue, as text.
+    pub resting: String,
+    /// The results of a run on recordings.
+    pub results: Option<Result<Summary, ResultError>>,
+}
+
+/// State that the thread keeps between two events.
+#[derive(Default)]
+pub(super) struct State {
+    /// Requests were handed to tasks of this thread, which need a turn now.
+    pub(super) handed: bool,
+    /// Order requests that were handed to the client, with the time. The log reports an order as
+    /// sent when its reply arrives, or after [`SENT_AFTER`]: the client replies sooner for an order
+    /// that it does not send.
+    pub(super) sent: VecDeque<(Instant, Request)>,
+    /// A configuration is being read again.
+    pub(super) reloading: bool,
+    /// Commands that are carried out except for the write of their latch, each with its time.
+    pub(super) carried_out: Vec<CarriedOut>,
+    pub(super) ended: Option<Ended>,
+}
+
+/// A command that is carried out except for the write of its latch.
+pub struct CarriedOut {
+    pub(super) steer: Steer,
+    pub(super) strategy: Option<StrategyId>,
+    /// A note about the result for the operator.
+    pub(super) note: String,
+    pub(super) since: Instant,
+}
+
+impl EventLoop {
+    pub(super) fn lag(&self) -> JournalLag {
+        let lag = self.session.durability_lag(self.clock.now());
+        JournalLag {
+            written: self.session.engine().records(),
+            durable: lag.durable,
+            behind_ms: lag.behind_ns.unsigned_abs() / 1_000_000,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The source of a run's market data, as the caller chooses it.
+
+use std::path::PathBuf;
+
+use super::player::Pace;
+
+/// The source of a run's market data.
+#[derive(Debug)]
+pub enum Market {
+    /// The venue, through a client of these settings.
+    Venue(Box<windvane_client::Settings>),
+    /// The recordings of `backtest.data`.
+    Recordings(Playing),
+}
+
+/// How recordings are played back.
+#[derive(Clone, Debug)]
+pub struct Playing {
+    /// The speed.
+    pub pace: Pace,
+    /// The folder for the result files.
+    pub out: Option<PathBuf>,
+}
