@@ -37,10 +37,8 @@ mod wallet;
 
 pub use choices::{ChoiceError, Choices, OpenPoint};
 pub use http::Port;
-pub use limits::LimitSettings;
 pub use machine::{Frame, HttpRequest, HttpResult, Machine, Response, StreamId};
-pub use settings::Settings;
-pub use start::{Addresses, Running, StartError, start};
+pub use settings::{LimitSettings, Settings, StartError, StreamLimits};
+pub use start::{Addresses, Running, start};
 pub use state::AccountKeys;
-pub use stream::StreamLimits;
 pub use windvane_sim_market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};

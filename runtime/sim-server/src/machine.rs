@@ -16,10 +16,9 @@ use windvane_model::{Surface, Time};
 use crate::choices::ServerPings;
 use crate::control;
 use crate::http::{Ended, Port, Refusal, Sent, dispatch, ended};
-use crate::settings::Settings;
-use crate::start::{StartError, check_settings};
+use crate::settings::{Settings, StartError, StreamLimits, check_settings};
 use crate::state::{AccountKeys, State};
-use crate::stream::{self, End, Order, Seat, StreamLimits};
+use crate::stream::{self, End, Order, Seat};
 
 /// A request as it would be received from the network.
 #[derive(Clone, Copy, Debug)]

@@ -21,7 +21,7 @@ use windvane_protocol::route::{Counted, Route, Surface};
 use crate::choices::{InfoWeight, OrderLimitRetry, SpotWeight};
 use crate::http::dispatch::Received;
 use crate::http::{Params, Refusal};
-use crate::settings::Settings;
+use crate::settings::LimitSettings;
 use crate::state::{AccountId, State};
 pub(crate) use window::{Begin, OrderCounts, Window};
 
@@ -34,41 +34,6 @@ const BAN_MIN_MS: i64 = 2 * MINUTE_MS;
 const BAN_MAX_MS: i64 = 3 * 24 * 60 * MINUTE_MS;
 /// Maximum number of addresses to remember. Idle ones are dropped first.
 const ADDRESSES_MAX: usize = 10_000;
-
-/// The limits in force, as `rateLimits` shows them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LimitSettings {
-    /// Spot: weight per minute and IP.
-    pub spot_weight: u32,
-    /// Spot: orders per minute and account.
-    pub spot_orders: u32,
-    /// Spot: orders per 10 seconds and account.
-    pub spot_orders_10s: u32,
-    /// Futures, chain and info endpoint, each with its own counter: weight per minute and IP.
-    pub futures_weight: u32,
-    /// Futures: orders per minute and account.
-    pub futures_orders: u32,
-    /// Number of 429 responses that an IP gets in one minute before it is banned.
-    pub patience: u32,
-    /// Maximum number of open connections per port, including upgraded ones. Further connections
-    /// wait. The documents have no such limit; it bounds the server's memory.
-    pub connections: usize,
-}
-
-impl Default for LimitSettings {
-    /// The samples of docs/interface/limits.md#limits-in-force, of spot the second.
-    fn default() -> Self {
-        Self {
-            spot_weight: 6_000,
-            spot_orders: 6_000,
-            spot_orders_10s: 300,
-            futures_weight: 2_400,
-            futures_orders: 1_200,
-            patience: 10,
-            connections: 4_096,
-        }
-    }
-}
 
 /// One entry of `rateLimits`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,9 +101,9 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: LimitSettings) -> Self {
         Self {
-            settings: settings.limits,
+            settings,
             begin: Begin::default(),
             weights: BTreeMap::new(),
             refused: BTreeMap::new(),
@@ -436,7 +401,7 @@ mod tests {
     const IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     fn limits() -> Limits {
-        Limits::new(&Settings::default())
+        Limits::new(LimitSettings::default())
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl State {
             accounts,
             choices: std::mem::take(&mut settings.choices),
             chance: SplitMix64::new(settings.seed),
-            limits: Limits::new(&settings),
+            limits: Limits::new(settings.limits),
             board,
             hub: Hub::default(),
             wallets: Wallets::default(),

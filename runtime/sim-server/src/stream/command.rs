@@ -14,8 +14,8 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 use windvane_model::Surface;
 
 use super::hub::{ConnectionId, Hub, Order};
-use super::settings::StreamLimits;
 use super::topic::Topic;
+use crate::settings::StreamLimits;
 use windvane_sim_market::Board;
 
 #[derive(Deserialize)]

@@ -18,9 +18,9 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::command::command;
 use super::hub::{End, Order, Seat};
-use super::settings::StreamLimits;
 use crate::choices::ServerPings;
 use crate::http::Shared;
+use crate::settings::StreamLimits;
 
 /// Maximum number of frames that are written before one flush.
 const BATCH: usize = 256;

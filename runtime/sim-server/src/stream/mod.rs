@@ -9,7 +9,6 @@ mod connection;
 mod frames;
 mod hub;
 mod publish;
-mod settings;
 mod topic;
 
 use std::net::IpAddr;
@@ -28,10 +27,10 @@ use windvane_model::{Surface, Time};
 
 pub(crate) use hub::{Connection, ConnectionId, End, Hub, Order, Seat, UserFrame};
 pub(crate) use publish::liquidated;
-pub use settings::StreamLimits;
 pub(crate) use topic::Topic;
 
 use crate::http::{Port, Refusal, Shared, Slot, now};
+use crate::settings::StreamLimits;
 use crate::state::State;
 
 /// Whether a request asks for a WebSocket.

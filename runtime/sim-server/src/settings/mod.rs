@@ -1,14 +1,21 @@
 //! The settings of the server at its start.
 
+mod check;
+mod limits;
+mod streams;
+
 use std::time::Duration;
 
 use windvane_model::Surface;
 use windvane_protocol::Brand;
+use windvane_sim_market::Source;
+
+pub use check::StartError;
+pub(crate) use check::check_settings;
+pub use limits::LimitSettings;
+pub use streams::StreamLimits;
 
 use crate::choices::Choices;
-use crate::limits::LimitSettings;
-use crate::stream::StreamLimits;
-use windvane_sim_market::Source;
 
 /// Settings of one simulated venue.
 #[derive(Debug)]
