@@ -28,6 +28,7 @@ mod limits;
 mod machine;
 mod market_routes;
 mod orders;
+mod request;
 mod settings;
 mod start;
 mod state;
@@ -36,8 +37,8 @@ mod user_events;
 mod wallet;
 
 pub use choices::{ChoiceError, Choices, OpenPoint};
-pub use http::Port;
 pub use machine::{Frame, HttpRequest, HttpResult, Machine, Response, StreamId};
+pub use request::Port;
 pub use settings::{LimitSettings, Settings, StartError, StreamLimits};
 pub use start::{Addresses, Running, start};
 pub use state::AccountKeys;

@@ -15,7 +15,8 @@ use windvane_model::{Surface, Time};
 
 use crate::choices::ServerPings;
 use crate::control;
-use crate::http::{Ended, Port, Refusal, Sent, dispatch, ended};
+use crate::http::{Ended, dispatch, ended};
+use crate::request::{Port, Received, Refusal, Sent};
 use crate::settings::{Settings, StartError, StreamLimits, check_settings};
 use crate::state::{AccountKeys, State};
 use crate::stream::{self, End, Order, Seat};
@@ -135,7 +136,7 @@ impl Machine {
     pub fn request(&mut self, request: &HttpRequest<'_>, now: Time) -> HttpResult {
         let now = self.state.choices.venue_time(now);
         let headers = header_map(request.headers);
-        let received = dispatch::Received {
+        let received = Received {
             port: request.port,
             ip: request.ip,
             method: request.method,

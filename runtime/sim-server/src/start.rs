@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crate::http::{self, Port, Shared};
+use crate::http::{self, Shared};
+use crate::request::Port;
 use crate::settings::{Settings, StartError, check_settings};
 use crate::state::{AccountKeys, State};
 

@@ -4,7 +4,7 @@
 use windvane_protocol::sign::hmac::verifies;
 
 use super::{Claim, granted, raw, rejected};
-use crate::http::{Params, Refusal, invalid, missing};
+use crate::request::{Params, Refusal, invalid, missing};
 use crate::state::{AccountId, State};
 
 /// The header of the API key.

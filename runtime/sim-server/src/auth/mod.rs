@@ -20,8 +20,7 @@ use std::net::IpAddr;
 use windvane_model::Time;
 use windvane_protocol::route::{Listing, Route, Scheme, Security, Surface, Version};
 
-use crate::http::dispatch::Received;
-use crate::http::{Found, Params, Refusal};
+use crate::request::{Found, Params, Received, Refusal};
 use crate::state::{AccountId, Grants, State};
 use crate::wallet::{action_account, is_action_alone};
 

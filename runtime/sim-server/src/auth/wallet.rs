@@ -7,7 +7,7 @@ use windvane_protocol::sign::typed::{management, management_as_listed};
 use windvane_protocol::sign::{MessageDomain, Network, signer_of};
 
 use super::{Claim, granted, raw, rejected, whitelisted};
-use crate::http::{Refusal, integer, invalid};
+use crate::request::{Refusal, integer, invalid};
 use crate::state::{AccountId, Grants, State};
 
 /// Verifies a `Message` that an agent or the main wallet signed.
@@ -125,7 +125,7 @@ fn account_of(state: &State, user: Option<Address>, signer: Address) -> Result<A
     match (found.next(), found.next()) {
         (Some((place, _)), None) => Ok(AccountId(place)),
         (None, _) => Err(rejected()),
-        (Some(_), Some(_)) => Err(crate::http::missing("user")),
+        (Some(_), Some(_)) => Err(crate::request::missing("user")),
     }
 }
 

@@ -7,7 +7,7 @@ use windvane_model::protocol::OrderUpdate;
 use windvane_model::{ClientOrderId, ExecutionType, InstrumentId, Time, VenueOrderId};
 use windvane_sim::StreamEvent;
 
-use crate::http::Answer;
+use crate::request::Answer;
 
 /// Maximum number of listed orders per account. More orders are only counted.
 const ACCEPTED_MAX: usize = 10_000;

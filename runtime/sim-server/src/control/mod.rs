@@ -31,8 +31,7 @@ pub(crate) use faults::{Faults, Gaps};
 pub(crate) use plan::{Ending, Plan};
 
 use crate::choices::{AnswerTiming, OpenPoint};
-use crate::http::dispatch::Received;
-use crate::http::{Answer, Body, Refusal, Sent};
+use crate::request::{Answer, Body, Received, Refusal, Sent};
 use crate::state::{AccountId, State};
 use crate::stream::{Topic, UserFrame};
 use faults::{SWITCHES_MAX, Seen};

@@ -3,7 +3,7 @@
 use windvane_model::Time;
 
 use super::switch::{DegradedReason, Fault, Spoil};
-use crate::http::{Refusal, Sent, error_body};
+use crate::request::{Refusal, Sent, error_body};
 
 /// How one request is handled.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use windvane_sim::{FuturesBalance, OrderView, PositionView};
 use super::counters::Ledger;
 use super::switch::Switch;
 use crate::figures::{amount, fine_price, price, qty};
-use crate::http::Refusal;
+use crate::request::Refusal;
 use crate::state::{Account, AccountId, Agent, ApiKey, Grants, State, TradeRecord};
 
 /// The requested part of the state.

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use windvane_model::Time;
 use windvane_protocol::route::Surface;
 
-use super::answer::{Answer, Body, Refusal, Sent};
 use crate::choices::{
     AccountRoute, AllOrdersRoute, CancelAllAnswer, Choices, CountdownAnswer, DepthTimes,
     ErrorHeaders, ErrorStatus, ErrorText, ForceOrdersRoute, IncomeRoute, InfoHeaders, OddSymbols,
     OrderTypesKey, RetryForm, RiskRoute, Subject, TradesRoute, UnknownFilter, shape,
 };
+use crate::request::{Answer, Body, Refusal, Sent};
 use crate::state::State;
 
 /// The header with the used weight.

@@ -6,79 +6,17 @@
 
 use std::net::IpAddr;
 
-use hyper::HeaderMap;
-use hyper::header::CONTENT_TYPE;
 use windvane_model::Time;
-use windvane_protocol::route::{Counted, Listing, Route, Surface};
+use windvane_protocol::route::{Counted, Route, Surface};
 
-use super::answer::Sent;
-use super::{Answer, Params, Port, Refusal, check, chosen};
+use super::chosen;
 use crate::choices::RefusedCount;
+use crate::request::{Answer, Call, Family, Params, Received, Refusal, Sent, check};
 use crate::state::{AccountId, State};
 use crate::{auth, control, limits, market_routes, orders, wallet};
 
-/// The content type of a body with parameters.
-const FORM: &str = "application/x-www-form-urlencoded";
-
 /// Names and values.
 type Headers = Vec<(&'static str, String)>;
-
-/// A request as it was received.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Received<'a> {
-    pub(crate) port: Port,
-    pub(crate) ip: IpAddr,
-    pub(crate) method: &'a str,
-    pub(crate) path: &'a str,
-    /// Without the question mark, still encoded.
-    pub(crate) query: &'a str,
-    pub(crate) headers: &'a HeaderMap,
-    pub(crate) body: &'a [u8],
-}
-
-impl<'a> Received<'a> {
-    /// The part of the body that has parameters. A GET request has parameters in the query alone. A
-    /// body whose content type is not that of a form has none
-    /// (docs/interface/conventions.md#parameters).
-    pub(crate) fn form(&self) -> &'a [u8] {
-        if self.method == "GET" || !self.is_form() {
-            &[]
-        } else {
-            self.body
-        }
-    }
-
-    fn is_form(&self) -> bool {
-        let value = self.headers.get(CONTENT_TYPE);
-        let text = value.and_then(|value| value.to_str().ok()).unwrap_or("");
-        let kind = text.split(';').next().unwrap_or_default();
-        kind.trim().eq_ignore_ascii_case(FORM)
-    }
-}
-
-/// The input of a handler: a request that has passed every general check.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Call<'a> {
-    pub(crate) route: &'static Route,
-    pub(crate) listing: &'static Listing,
-    pub(crate) params: &'a Params,
-    /// The body as received, for JSON-RPC.
-    pub(crate) body: &'a [u8],
-    /// The time of the call.
-    pub(crate) now: Time,
-    /// The venue's clock, with the skew of a fault switch.
-    pub(crate) now_ms: i64,
-    /// The sender; `None` if the route needs no authentication.
-    pub(crate) account: Option<AccountId>,
-}
-
-impl Call<'_> {
-    /// The account of a signed route.
-    pub(crate) fn account(&self) -> Result<AccountId, Refusal> {
-        let unauthorized = || Refusal::new(-1002, "You are not authorized for this request.");
-        self.account.ok_or_else(unauthorized)
-    }
-}
 
 /// Answers a request to any port except the control port.
 pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> Sent {
@@ -122,7 +60,7 @@ fn route_and_handle(
     let account = auth::authenticate(state, &found, received, &params, now)?;
     // The info endpoint checks its own parameters, because they are positional and in the body.
     if route.surface != Surface::Rpc {
-        check::check(&state.router, route, listing, &params)?;
+        check(&state.router, route, listing, &params)?;
     }
     let counts = count_orders(state, route, &params, account, received.ip, now)?;
     let call = Call {
@@ -179,13 +117,11 @@ fn count_orders(
     })
 }
 
-/// Calls the handlers for the route's family: market data, wallet or orders.
+/// Calls the handlers of the route's family.
 fn handle(state: &mut State, call: &Call<'_>) -> Answer {
-    if market_routes::owns(call.route.name) {
-        market_routes::handle(state, call)
-    } else if wallet::owns(call.route.name) {
-        wallet::handle(state, call)
-    } else {
-        orders::handle(state, call)
+    match Family::of(call.route.name) {
+        Family::Market => market_routes::handle(state, call),
+        Family::Wallet => wallet::handle(state, call),
+        Family::Orders => orders::handle(state, call),
     }
 }

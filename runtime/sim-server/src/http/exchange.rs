@@ -11,10 +11,9 @@ use hyper::body::Incoming;
 use hyper::{Request, Response};
 use tokio::time::timeout;
 
-use super::answer::Sent;
-use super::dispatch::{self, Received};
-use super::{Cut, Port, Refusal, Shared};
+use super::{Cut, Shared, dispatch};
 use crate::control::{self, Ending};
+use crate::request::{Port, Received, Refusal, Sent};
 use crate::{limits, stream};
 
 /// The longest body of a request, in bytes.

@@ -1,13 +1,9 @@
 //! The listeners: one per port, HTTP/1 with keep-alive and upgrades. They only move bytes;
 //! [`dispatch`] interprets them.
 
-mod answer;
-mod check;
 mod chosen;
 pub(crate) mod dispatch;
 mod exchange;
-mod params;
-mod router;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,59 +14,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use windvane_model::Time;
-use windvane_protocol::route::Surface;
 
-pub(crate) use answer::{Answer, Body, Refusal, Sent, error_body};
-pub(crate) use check::check_entry;
-pub(crate) use dispatch::Call;
 pub(crate) use exchange::{Ended, ended};
-pub(crate) use params::{Params, decimal, integer, invalid, missing};
-pub(crate) use router::{Found, Router};
 
+use crate::request::Port;
 use crate::state::State;
-
-/// The purpose of a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Port {
-    /// Spot: REST and WebSocket.
-    Spot,
-    /// Futures, and also the paths of the Chain API and the info endpoint.
-    Futures,
-    /// Chain API.
-    Chain,
-    /// JSON-RPC info endpoint.
-    Rpc,
-    /// Fault switches and the exact state.
-    Control,
-}
-
-impl Port {
-    /// All ports, in the order of their numbers.
-    pub(crate) const ALL: &'static [Self] = &[
-        Self::Spot,
-        Self::Futures,
-        Self::Chain,
-        Self::Rpc,
-        Self::Control,
-    ];
-
-    /// The surfaces that the port serves. The futures port also serves the Chain API and the info
-    /// endpoint: their paths differ, and configurations often use one base address for all three.
-    pub(crate) const fn surfaces(self) -> &'static [Surface] {
-        match self {
-            Self::Spot => &[Surface::Spot],
-            Self::Futures => &[Surface::Futures, Surface::Chain, Surface::Rpc],
-            Self::Chain => &[Surface::Chain],
-            Self::Rpc => &[Surface::Rpc],
-            Self::Control => &[],
-        }
-    }
-
-    /// The surface whose weight counter is used for a request without a route.
-    pub(crate) fn surface(self) -> Surface {
-        self.surfaces().first().copied().unwrap_or(Surface::Spot)
-    }
-}
 
 /// The state that the tasks share.
 #[derive(Debug)]

@@ -19,8 +19,7 @@ use windvane_model::Time;
 use windvane_protocol::route::{Counted, Route, Surface};
 
 use crate::choices::{InfoWeight, OrderLimitRetry, SpotWeight};
-use crate::http::dispatch::Received;
-use crate::http::{Params, Refusal};
+use crate::request::{Params, Received, Refusal};
 use crate::settings::LimitSettings;
 use crate::state::{AccountId, State};
 pub(crate) use window::{Begin, OrderCounts, Window};

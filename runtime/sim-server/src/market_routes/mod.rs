@@ -11,40 +11,14 @@ pub(crate) use tape::levels;
 use windvane_model::Surface;
 use windvane_protocol::route;
 
-use crate::http::{Answer, Body, Call, Refusal};
 use crate::json::Json;
+use crate::request::{Answer, Body, Call, Refusal};
 use crate::state::State;
 use windvane_sim_market::Symbol;
 
-/// The routes of this module, on either surface.
-const NAMES: &[&str] = &[
-    "ping",
-    "time",
-    "exchange_info",
-    "depth",
-    "trades",
-    "historical_trades",
-    "agg_trades",
-    "klines",
-    "index_price_klines",
-    "mark_price_klines",
-    "premium_index",
-    "funding_rate",
-    "funding_info",
-    "ticker_24hr",
-    "ticker_price",
-    "book_ticker",
-];
-
-/// The route's name without its surface, if it belongs to this module.
-fn own_name(name: &str) -> Option<&str> {
-    let (surface, own) = name.split_once('.')?;
-    (matches!(surface, "spot" | "futures") && NAMES.contains(&own)).then_some(own)
-}
-
-/// Whether a route belongs to this module.
-pub(crate) fn owns(name: &str) -> bool {
-    own_name(name).is_some()
+/// The route's name without its surface.
+fn own_name(name: &str) -> &str {
+    name.split_once('.').map_or("", |(_, own)| own)
 }
 
 /// Answers a route of this module.
@@ -58,7 +32,7 @@ pub(crate) fn handle(state: &mut State, call: &Call<'_>) -> Answer {
         call,
         surface,
     };
-    let text = match own_name(call.route.name).unwrap_or_default() {
+    let text = match own_name(call.route.name) {
         "ping" => "{}".to_owned(),
         "time" => Json::new().plain("serverTime", call.now_ms).end(),
         "exchange_info" => exchange_info::answer(&request),

@@ -3,8 +3,8 @@
 use windvane_model::{Level, Side, Surface};
 
 use super::{Request, Text};
-use crate::http::Refusal;
 use crate::json::{Json, Quoted, list};
+use crate::request::Refusal;
 use windvane_sim_market::Symbol;
 use windvane_sim_market::interval::HOUR_MS;
 use windvane_sim_market::trades::{AggTrade, Trade};

@@ -8,7 +8,7 @@ use super::{instrument, surface};
 use crate::choices::figures::entry_price;
 use crate::choices::{AccountAssets, AccountLag, AccountPositions, OneWaySides, PositionLag};
 use crate::figures::{amount, qty};
-use crate::http::{Answer, Body, Call};
+use crate::request::{Answer, Body, Call};
 use crate::state::{AccountId, MAKER_FEE, Moment, State, TAKER_FEE};
 
 /// Account information (docs/interface/account.md#spot-account,

@@ -8,7 +8,7 @@ use windvane_sim::OrderView;
 use super::record::{self, Place};
 use super::{instrument, perform, refused, settled, surface, terms, unanswered};
 use crate::choices::CancelUnknown;
-use crate::http::{Answer, Body, Call, Params, Refusal, invalid, missing};
+use crate::request::{Answer, Body, Call, Params, Refusal, invalid, missing};
 use crate::state::{AccountId, State};
 
 /// Maximum number of ids in one list (docs/interface/orders.md#cancel-several-orders).

@@ -4,7 +4,7 @@ use serde_json::json;
 use windvane_model::protocol::{Reply, Request};
 
 use super::{perform, refused, settled, unanswered};
-use crate::http::{Answer, Body, Call, missing};
+use crate::request::{Answer, Body, Call, missing};
 use crate::state::State;
 
 /// `{code: 200, msg}`.

@@ -7,7 +7,7 @@ use super::{Span, cut, instrument, limit, maybe_instrument, surface};
 use crate::choices::TradesLag;
 use crate::choices::figures::{fee, profit};
 use crate::figures::{amount, price, qty};
-use crate::http::{Answer, Body, Call, Refusal};
+use crate::request::{Answer, Body, Call, Refusal};
 use crate::state::{Income, State, TradeRecord};
 
 /// Account trade history (docs/interface/account.md#spot-trades,

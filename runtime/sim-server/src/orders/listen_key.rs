@@ -6,7 +6,7 @@ use windvane_model::Surface;
 
 use super::surface;
 use crate::choices::ListenKeyPost;
-use crate::http::{Answer, Body, Call, Refusal};
+use crate::request::{Answer, Body, Call, Refusal};
 use crate::state::{State, drawn};
 
 /// POST: renews the valid key for 60 minutes, or creates a new one.

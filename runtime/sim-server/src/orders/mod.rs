@@ -19,7 +19,7 @@ use windvane_sim::VenueMessage;
 
 pub(crate) use place::batch_len;
 
-use crate::http::{Answer, Call, Params, Refusal};
+use crate::request::{Answer, Call, Params, Refusal};
 use crate::state::{AccountId, State};
 
 /// Answers a route of this family.

@@ -13,7 +13,7 @@ use super::reject;
 use super::terms::Reading;
 use super::{instrument, perform_with_surcharge, settled, surface, unanswered};
 use crate::choices::{AckAnswer, BatchOrder, DuplicateCode, ForeignIds, RejectForm};
-use crate::http::{Answer, Body, Call, Params, Refusal, check_entry, invalid, missing};
+use crate::request::{Answer, Body, Call, Params, Refusal, check_entry, invalid, missing};
 use crate::state::{AccountId, State};
 use crate::wallet::{self, Attribution};
 

@@ -10,8 +10,8 @@ use super::{instrument, maybe_instrument, perform, refused, settled, unanswered}
 use crate::choices::figures::entry_price;
 use crate::choices::{PositionLag, RiskPositions};
 use crate::figures::{amount, fine_price, qty};
-use crate::http::{Answer, Body, Call, Refusal, invalid, missing};
 use crate::orders::configuration::done;
+use crate::request::{Answer, Body, Call, Refusal, invalid, missing};
 use crate::state::{AccountId, MarginChange, State};
 
 /// `maxNotionalValue` of a bracket without a cap.

@@ -7,7 +7,7 @@ use super::cancel::Named;
 use super::record::{self, Place};
 use super::{Span, WEEK_MS, cut, instrument, limit, maybe_instrument, surface};
 use crate::choices::{EndedListed, OpenOrdersLag, QueryLag, QueryUnknown};
-use crate::http::{Answer, Body, Call, Refusal};
+use crate::request::{Answer, Body, Call, Refusal};
 use crate::state::{AccountId, State};
 
 /// How long a list of open orders also lists ended orders, if the venue chose that.

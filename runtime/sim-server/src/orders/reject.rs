@@ -13,7 +13,7 @@ use windvane_model::{
 };
 use windvane_sim::{OrderEvent, OrderView, StreamEvent};
 
-use crate::http::Refusal;
+use crate::request::Refusal;
 use crate::state::{AccountId, State};
 use crate::user_events;
 

@@ -7,6 +7,7 @@
 
 mod account;
 mod history;
+mod id;
 mod keys;
 mod listen_key;
 mod nonces;
@@ -20,6 +21,7 @@ use windvane_sim::{OpenTerms, OrderView, Triggered, VenueConfigError};
 pub(crate) use account::venue;
 pub(crate) use account::{Account, Agent, ApiKey, Grants, MAKER_FEE, TAKER_FEE};
 pub(crate) use history::{Income, MarginChange, TradeRecord};
+pub(crate) use id::AccountId;
 pub use keys::AccountKeys;
 pub(crate) use keys::drawn;
 pub(crate) use nonces::NonceError;
@@ -31,8 +33,8 @@ use crate::choices::{
     WeightWindow,
 };
 use crate::control::{Counters, Faults};
-use crate::http::Router;
 use crate::limits::{Begin, Limits};
+use crate::request::Router;
 use crate::settings::Settings;
 use crate::stream::{End, Hub};
 use crate::user_events;
@@ -42,10 +44,6 @@ use windvane_sim_market::Board;
 
 /// Large order ids start after this number, which is above 2^53.
 const LARGE_ID: i64 = 1 << 60;
-
-/// An account of the venue: its index in [`State::accounts`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct AccountId(pub(crate) u16);
 
 /// The complete state of the venue.
 #[derive(Debug)]

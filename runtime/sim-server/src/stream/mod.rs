@@ -29,7 +29,8 @@ pub(crate) use hub::{Connection, ConnectionId, End, Hub, Order, Seat, UserFrame}
 pub(crate) use publish::liquidated;
 pub(crate) use topic::Topic;
 
-use crate::http::{Port, Refusal, Shared, Slot, now};
+use crate::http::{Shared, Slot, now};
+use crate::request::{Port, Refusal};
 use crate::settings::StreamLimits;
 use crate::state::State;
 

@@ -11,7 +11,7 @@ use alloy_primitives::Address;
 use serde_json::json;
 
 use super::{builders, values};
-use crate::http::{Answer, Body, Call, Refusal, invalid};
+use crate::request::{Answer, Body, Call, Refusal, invalid};
 use crate::state::{Agent, Grants, State};
 
 /// Maximum number of agents per account.

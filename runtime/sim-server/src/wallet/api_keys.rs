@@ -6,7 +6,7 @@ use windvane_protocol::sign::{sentence, signer_of};
 
 use super::{agents, values};
 use crate::auth;
-use crate::http::{Answer, Body, Call, Refusal, invalid};
+use crate::request::{Answer, Body, Call, Refusal, invalid};
 use crate::state::{ApiKey, Grants, State, drawn};
 use secrecy::SecretString;
 

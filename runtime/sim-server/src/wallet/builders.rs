@@ -17,7 +17,7 @@ use windvane_sim::{Cause, OrderEvent};
 
 use super::agents::check_network;
 use super::values;
-use crate::http::{Answer, Body, Call, Refusal, decimal, invalid};
+use crate::request::{Answer, Body, Call, Refusal, decimal, invalid};
 use crate::state::{AccountId, Income, State};
 
 /// Maximum number of builders per account.

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::http::{Answer, Body, Call, invalid};
+use crate::request::{Answer, Body, Call, invalid};
 use crate::state::{State, drawn};
 
 /// PUBLIC or PRIVATE.

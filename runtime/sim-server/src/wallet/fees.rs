@@ -8,7 +8,7 @@ use windvane_model::{AssetId, Surface};
 
 use super::builders::number;
 use super::values;
-use crate::http::{Answer, Body, Call, Params, Refusal, integer, invalid};
+use crate::request::{Answer, Body, Call, Params, Refusal, integer, invalid};
 use crate::state::State;
 
 /// A chain and its gas figures.

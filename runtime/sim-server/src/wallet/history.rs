@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use windvane_model::{Amount, AssetId, Surface};
 
 use super::values;
-use crate::http::{Answer, Body, Call};
+use crate::request::{Answer, Body, Call};
 use crate::state::{AccountId, State, drawn};
 
 /// Maximum number of entries per account.

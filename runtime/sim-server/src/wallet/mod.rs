@@ -20,7 +20,7 @@ use alloy_primitives::Address;
 use serde_json::{Value, json};
 use windvane_model::VenueOrderId;
 
-use crate::http::{Answer, Call, Refusal};
+use crate::request::{Answer, Call, Refusal};
 use crate::state::{AccountId, State};
 use builders::Builder;
 use history::Movement;
@@ -29,7 +29,6 @@ use withdrawal_limits::Spent;
 
 pub(crate) use builders::{Attribution, attribute, check as check_builder, pay as pay_builder};
 pub(crate) use history::{Direction, keep_act};
-pub(crate) use rpc::method as rpc_method;
 pub(crate) use withdrawals::{action_account, is_action_alone};
 
 /// Maximum number of users with a number for `createApiKey`. The oldest is dropped first.
@@ -104,30 +103,6 @@ pub(crate) fn report(state: &State, id: AccountId) -> Value {
         "movements": movements,
         "client_tran_ids": own.transfer_ids.all().collect::<Vec<_>>(),
     })
-}
-
-/// Whether a route belongs to this module.
-pub(crate) fn owns(name: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "wallet_transfer",
-        "send_to_address",
-        "withdraw_fee",
-        "withdraw",
-        "get_nonce",
-        "create_api_key",
-        "approve_agent",
-        "update_agent",
-        "delete_agent",
-        "agents",
-        "approve_builder",
-        "update_builder",
-        "delete_builder",
-        "builders",
-    ];
-    match name.split_once('.') {
-        Some(("chain", _)) | None => true,
-        Some((_, own)) => NAMES.contains(&own),
-    }
 }
 
 /// Answers a route of this family.

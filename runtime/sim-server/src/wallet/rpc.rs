@@ -10,8 +10,6 @@
 //! - Orders and fills belong to the futures surface, as the balances do.
 //! - `latest` is the only block tag.
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windvane_model::{Amount, InstrumentId, PositionSide, Side, Surface};
@@ -21,7 +19,8 @@ use super::values::{account_of, evm_address, text};
 use crate::choices::figures::entry_price;
 use crate::choices::{InfoLag, InfoPositions};
 use crate::figures;
-use crate::http::{Body, Call};
+use crate::request::json_rpc::{self, RpcRequest};
+use crate::request::{Body, Call};
 use crate::state::{AccountId, State};
 
 /// Time of block 1. Earlier data is not shown.
@@ -36,40 +35,9 @@ const SPAN_MAX_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// An error object: code and message.
 type RpcError = (i32, String);
 
-/// A request. Each member is checked separately.
-#[derive(Deserialize)]
-struct Request<'a> {
-    #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
-    #[serde(default)]
-    jsonrpc: Value,
-    #[serde(default)]
-    method: Value,
-    #[serde(default)]
-    params: Value,
-}
-
-/// The `method` of a request body; `None` if it is missing.
-pub(crate) fn method(body: &[u8]) -> Option<String> {
-    let request = read(body).ok()?;
-    request.method.as_str().map(str::to_owned)
-}
-
-/// Parses a request, which must be an object. Batches are not supported, and an array must not be
-/// taken for the members of one request.
-fn read(body: &[u8]) -> Result<Request<'_>, (i32, &'static str)> {
-    const INVALID: (i32, &str) = (-32600, "Invalid request");
-    const UNREADABLE: (i32, &str) = (-32700, "Parse error");
-    if body.trim_ascii_start().starts_with(b"[") {
-        let whole = serde_json::from_slice::<IgnoredAny>(body).is_ok();
-        return Err(if whole { INVALID } else { UNREADABLE });
-    }
-    serde_json::from_slice(body).map_err(|error| if error.is_data() { INVALID } else { UNREADABLE })
-}
-
 /// Answers a request body. Errors have status 200 too.
 pub(super) fn answer(state: &mut State, call: &Call<'_>) -> Body {
-    let request = match read(call.body) {
+    let request = match json_rpc::read(call.body) {
         Ok(request) => request,
         Err((code, message)) => return failed(code, message),
     };
@@ -91,7 +59,7 @@ fn envelope(id: &str, result: Result<Value, RpcError>) -> Body {
     Body(format!("{{{outcome},\"id\":{id},\"jsonrpc\":\"2.0\"}}"))
 }
 
-fn result(state: &mut State, now_ms: i64, request: &Request<'_>) -> Result<Value, RpcError> {
+fn result(state: &mut State, now_ms: i64, request: &RpcRequest<'_>) -> Result<Value, RpcError> {
     let Some(method) = request.method.as_str().filter(|_| request.jsonrpc == "2.0") else {
         return Err((
             -32600,
@@ -362,17 +330,6 @@ mod tests {
         assert_eq!(span(Some(1), Some(1 + week), now), Ok((1, 1 + week)));
         assert_eq!(span(Some(1), Some(2 + week), now).unwrap_err().0, -32602);
         assert_eq!(span(Some(2), Some(1), now).unwrap_err().0, -32602);
-    }
-
-    #[test]
-    fn the_method_of_a_body_is_found_if_it_exists() {
-        assert_eq!(
-            method(br#"{"method":"svc_x","id":[1]}"#).as_deref(),
-            Some("svc_x")
-        );
-        assert_eq!(method(br#"{"method":7}"#), None);
-        assert_eq!(method(b"[]"), None);
-        assert_eq!(method(b"{"), None);
     }
 
     #[test]

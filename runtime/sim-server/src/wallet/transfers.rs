@@ -10,7 +10,7 @@ use windvane_model::Surface;
 use windvane_sim::Cause;
 
 use super::values;
-use crate::http::{Answer, Body, Call, Refusal, invalid};
+use crate::request::{Answer, Body, Call, Refusal, invalid};
 use crate::state::{AccountId, State};
 
 /// How long a `clientTranId` must stay unique (-4115).

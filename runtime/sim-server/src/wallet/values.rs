@@ -5,7 +5,7 @@ use alloy_primitives::Address;
 use rust_decimal::Decimal;
 use windvane_model::{Amount, AssetId};
 
-use crate::http::{Body, Call, Refusal, decimal, invalid};
+use crate::request::{Body, Call, Refusal, decimal, invalid};
 use crate::state::{AccountId, State};
 
 /// Maximum number of decimals of an amount.

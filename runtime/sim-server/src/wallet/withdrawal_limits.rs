@@ -8,7 +8,7 @@ use windvane_model::{AssetId, Surface};
 
 use super::fees::{CHAINS, usd_price};
 use super::values;
-use crate::http::{Answer, Body, Call, Refusal};
+use crate::request::{Answer, Body, Call, Refusal};
 use crate::state::{AccountId, State};
 
 /// Daily limits (UTC) in USD: for one user, and for all users together.

@@ -19,7 +19,7 @@ use windvane_sim::Cause;
 use super::fees::{Chain, chain_named, chain_of, usd_price};
 use super::history::{self, Direction, Movement};
 use super::{values, withdrawal_limits};
-use crate::http::{Answer, Body, Call, Params, Refusal, integer, invalid};
+use crate::request::{Answer, Body, Call, Params, Refusal, integer, invalid};
 use crate::state::{AccountId, State, drawn};
 
 /// Maximum number of signed nonces to keep per account.

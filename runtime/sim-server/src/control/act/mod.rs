@@ -15,7 +15,7 @@ use windvane_model::decimal::exact_mantissa;
 use windvane_model::{Amount, InstrumentId, Price, Qty, Surface, Time};
 
 use super::fields::{FieldError, Fields, required};
-use crate::http::Refusal;
+use crate::request::Refusal;
 use crate::state::{AccountId, State};
 
 /// Why an action failed.

@@ -10,9 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use windvane_protocol::Brand;
 use windvane_protocol::route::{self, Listing, Route, Scheme, Security, Surface, Version};
 
-use super::Refusal;
-use super::dispatch::Received;
-use crate::{market_routes, wallet};
+use super::{Family, Received, Refusal, json_rpc};
 
 /// Parameters that authentication adds. Every route accepts them.
 const AUTHENTICATION: &[&str] = &[
@@ -103,7 +101,7 @@ impl Router {
             if found.route.surface != Surface::Rpc {
                 return Ok(*found);
             }
-            let method = wallet::rpc_method(received.body);
+            let method = json_rpc::method(received.body);
             let named = method.and_then(|method| self.methods.get(&method));
             return Ok(*named.unwrap_or(found));
         }
@@ -118,7 +116,7 @@ impl Router {
 /// (`MARKET_DATA` needs a key in v1 and nothing in v3:
 /// docs/interface/conventions.md#security-labels).
 fn other_version(route: &Route, listing: &Listing, path: &str) -> Option<(String, Scheme)> {
-    if !market_routes::owns(route.name) {
+    if Family::of(route.name) != Family::Market {
         return None;
     }
     let (path, version) = match listing.version? {

@@ -38,7 +38,7 @@ const POST_ONLY: &str = "postOnly";
 const COST: &str = "cost";
 
 /// Checks every parameter of a request, in the documents' order.
-pub(super) fn check(
+pub(crate) fn check(
     router: &Router,
     route: &Route,
     listing: &Listing,

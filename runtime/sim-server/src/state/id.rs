@@ -1,0 +1,5 @@
+//! The id of an account.
+
+/// An account of the venue: its index in the list of accounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct AccountId(pub(crate) u16);
