@@ -21,6 +21,8 @@ mod audience;
 mod auth;
 mod choices;
 mod control;
+mod counters;
+mod faults;
 mod figures;
 mod http;
 mod json;
@@ -34,6 +36,7 @@ mod start;
 mod state;
 mod stream;
 mod user_events;
+mod user_frame;
 mod wallet;
 
 pub use choices::{ChoiceError, Choices, OpenPoint};

@@ -15,7 +15,8 @@ use windvane_model::{Surface, Time};
 
 use crate::choices::ServerPings;
 use crate::control;
-use crate::http::{Ended, dispatch, ended};
+use crate::faults::{Ended, ended};
+use crate::http::dispatch;
 use crate::request::{Port, Received, Refusal, Sent};
 use crate::settings::{Settings, StartError, StreamLimits, check_settings};
 use crate::state::{AccountKeys, State};

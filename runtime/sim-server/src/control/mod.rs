@@ -1,41 +1,24 @@
 //! The control port: fault switches and the exact state of the venue, for tests of any client.
 //! `runtime/sim-server/CONTROL.md` describes its requests and responses.
 //!
-//! The server calls each of these hooks in exactly one place:
-//!
-//! - [`plan`] before each request of the other ports.
-//! - [`count_request`] and [`answered`] to count requests and responses.
-//! - [`noted`] for every user event of every account.
-//! - [`user_event`] for each event to send on the streams.
-//! - [`Gaps::lose`] for public frames.
-//! - [`advance`] as time passes.
-//! - [`answer`] for requests to the control port.
+//! The server calls [`plan`] before each request of the other ports, and [`answer`] for requests to
+//! the control port.
 
 mod act;
-mod counters;
-mod faults;
-mod fields;
-mod plan;
 mod state_report;
-mod switch;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use windvane_model::Time;
 use windvane_protocol::route;
-use windvane_sim::StreamEvent;
-
-pub(crate) use counters::Counters;
-pub(crate) use faults::{Faults, Gaps};
-pub(crate) use plan::{Ending, Plan};
 
 use crate::choices::{AnswerTiming, OpenPoint};
-use crate::request::{Answer, Body, Received, Refusal, Sent};
+use crate::faults::{Fault, Plan, SWITCHES_MAX, Seen, Switch, Target, names};
+use crate::request::{Body, Received, Refusal, Sent};
 use crate::state::{AccountId, State};
-use crate::stream::{Topic, UserFrame};
-use faults::{SWITCHES_MAX, Seen};
-use switch::{Fault, Switch, Target};
+use crate::stream::Topic;
+use crate::user_events;
 
 /// Routes whose responses can be delayed until after their events, and the delay.
 const LATE_ROUTES: &[&str] = &[
@@ -107,47 +90,6 @@ fn claimed(state: &State, received: &Received<'_>) -> Option<AccountId> {
     Some(AccountId(place as u16))
 }
 
-/// Counts a request of a route.
-pub(crate) fn count_request(state: &mut State, route: &'static str) {
-    state.counters.count(route);
-}
-
-/// Counts a response of the venue, before any fault changes it.
-pub(crate) fn answered(state: &mut State, answer: &Answer) {
-    state.counters.answer(answer);
-}
-
-/// Records a user event of an account, whether it is sent or not.
-pub(crate) fn noted(state: &mut State, account: AccountId, event: &StreamEvent) {
-    state.counters.event(account.0, event);
-}
-
-/// Passes a user event to the streams: now, later, twice or never.
-pub(crate) fn user_event(state: &mut State, frame: &UserFrame) {
-    if state.faults.is_quiet() && frame.delay_ms == 0 {
-        return state.hub.send_user(frame);
-    }
-    let owner = state.accounts.iter().position(|account| {
-        let key = account.listen_keys.valid(frame.surface);
-        key.is_some_and(|key| key.key == frame.listen_key)
-    });
-    let owner = owner.map(|place| place as u16);
-    for frame in state.faults.carry(frame, owner, state.now) {
-        state.hub.send_user(&frame);
-    }
-}
-
-/// Sends the delayed events that are due at `now`.
-pub(crate) fn advance(state: &mut State, now: Time) {
-    state.hub.gaps.retain(|switch| !switch.is_over(now));
-    if state.faults.is_quiet() {
-        return;
-    }
-    for frame in state.faults.due(now) {
-        state.hub.send_user(&frame);
-    }
-}
-
 /// Answers a request to the control port.
 pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> Sent {
     state.advance(now);
@@ -161,7 +103,7 @@ pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> S
         ("DELETE", "/faults") => {
             state.faults.clear_all(now);
             state.hub.gaps.retain(|_| false);
-            advance(state, now);
+            user_events::send_due(state, now);
             Ok(json!({}))
         }
         ("DELETE", _) if path.starts_with("/faults/") => clear(state, path),
@@ -230,7 +172,7 @@ fn check_target(state: &State, target: &Target) -> Result<(), Refusal> {
     };
     if let Some(route) = &target.route {
         let mut all = route::all().map(|route| route.name).chain(["stream"]);
-        if !all.any(|name| switch::names(route, name)) {
+        if !all.any(|name| names(route, name)) {
             let rule = "a route as `windvane routes` prints it, or its beginning and *, or stream";
             return Err(unmet("route", route, rule));
         }

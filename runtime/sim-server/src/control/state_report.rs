@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use windvane_model::{ClientOrderId, InstrumentId, Surface, Time};
 use windvane_sim::{FuturesBalance, OrderView, PositionView};
 
-use super::counters::Ledger;
-use super::switch::Switch;
+use crate::counters::Ledger;
+use crate::faults::Switch;
 use crate::figures::{amount, fine_price, price, qty};
 use crate::request::Refusal;
 use crate::state::{Account, AccountId, Agent, ApiKey, Grants, State, TradeRecord};

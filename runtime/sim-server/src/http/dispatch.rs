@@ -13,7 +13,7 @@ use super::chosen;
 use crate::choices::RefusedCount;
 use crate::request::{Answer, Call, Family, Params, Received, Refusal, Sent, check};
 use crate::state::{AccountId, State};
-use crate::{auth, control, limits, market_routes, orders, wallet};
+use crate::{auth, limits, market_routes, orders, wallet};
 
 /// Names and values.
 type Headers = Vec<(&'static str, String)>;
@@ -24,7 +24,7 @@ pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> S
     let mut headers = Vec::new();
     let route = state.router.find(received).ok().map(|found| found.route);
     let answer = route_and_handle(state, received, now, &mut headers);
-    control::answered(state, &answer);
+    state.counters.answer(&answer);
     let surface = route.map_or(received.port.surface(), |route| route.surface);
     let answer = chosen::answer(state, route.map_or("", |route| route.name), answer);
     chosen::headers(state, surface, answer.is_err(), &mut headers);
@@ -55,7 +55,7 @@ fn route_and_handle(
     limits::charge(state, surface, weight, received, now, headers)?;
     let (found, params) = (found?, params?);
     let (route, listing) = (found.route, found.listing);
-    control::count_request(state, route.name);
+    state.counters.count(route.name);
     limits::count_route(state, route, received.ip, now)?;
     let account = auth::authenticate(state, &found, received, &params, now)?;
     // The info endpoint checks its own parameters, because they are positional and in the body.

@@ -12,7 +12,8 @@ use hyper::{Request, Response};
 use tokio::time::timeout;
 
 use super::{Cut, Shared, dispatch};
-use crate::control::{self, Ending};
+use crate::control;
+use crate::faults::{Ended, Ending, ended};
 use crate::request::{Port, Received, Refusal, Sent};
 use crate::{limits, stream};
 
@@ -69,30 +70,6 @@ pub(crate) async fn exchange(
             tokio::time::sleep(HALF_OPEN).await;
             Err(Cut)
         }
-    }
-}
-
-/// How an exchange ends.
-#[derive(Debug)]
-pub(crate) enum Ended {
-    /// A response is sent.
-    Sent(Sent),
-    /// The connection is cut.
-    Cut,
-    /// Nothing is sent, and the connection stays open.
-    HalfOpen,
-}
-
-/// Applies the fault plan to the venue's response.
-pub(crate) fn ended(ending: Ending, sent: Option<Sent>) -> Ended {
-    match (ending, sent) {
-        (Ending::AsIs, Some(sent)) | (Ending::Instead(sent), _) => Ended::Sent(sent),
-        (Ending::Half, Some(mut sent)) => {
-            sent.body = sent.body.chars().take(sent.body.len() / 2).collect();
-            Ended::Sent(sent)
-        }
-        (Ending::Cut, _) | (Ending::AsIs | Ending::Half, None) => Ended::Cut,
-        (Ending::HalfOpen, _) => Ended::HalfOpen,
     }
 }
 

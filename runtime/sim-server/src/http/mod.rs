@@ -15,8 +15,6 @@ use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use windvane_model::Time;
 
-pub(crate) use exchange::{Ended, ended};
-
 use crate::request::Port;
 use crate::state::State;
 

@@ -32,7 +32,8 @@ use crate::choices::{
     OrderIds, Point, PostOnlyCross, SpotFeeAsset, StreamEnd, TradeIdScope, TriggerEvents,
     WeightWindow,
 };
-use crate::control::{Counters, Faults};
+use crate::counters::Counters;
+use crate::faults::Faults;
 use crate::limits::{Begin, Limits};
 use crate::request::Router;
 use crate::settings::Settings;
@@ -125,7 +126,7 @@ impl State {
         for place in 0..self.accounts.len() {
             self.expire_listen_keys(AccountId(place as u16));
         }
-        crate::control::advance(self, now);
+        user_events::send_due(self, now);
     }
 
     /// Applies the events of the accounts' venues to the market, to the histories and to the

@@ -10,18 +10,9 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 use windvane_model::Surface;
 
 use super::topic::Topic;
-use crate::control::Gaps;
+use crate::faults::Gaps;
+use crate::user_frame::UserFrame;
 use windvane_sim_market::Board;
-
-/// A user event as text, for the connections of a listen key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UserFrame {
-    pub(crate) surface: Surface,
-    pub(crate) listen_key: String,
-    pub(crate) text: Utf8Bytes,
-    /// Delay before it is sent, milliseconds.
-    pub(crate) delay_ms: u64,
-}
 
 /// One WebSocket connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

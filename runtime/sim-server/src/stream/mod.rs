@@ -25,7 +25,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use windvane_model::{Surface, Time};
 
-pub(crate) use hub::{Connection, ConnectionId, End, Hub, Order, Seat, UserFrame};
+pub(crate) use hub::{Connection, ConnectionId, End, Hub, Order, Seat};
 pub(crate) use publish::liquidated;
 pub(crate) use topic::Topic;
 

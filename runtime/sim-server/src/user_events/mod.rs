@@ -1,6 +1,7 @@
 //! User events in the venue's own form (docs/interface/user-stream.md), sent to the streams of the
 //! account's listen key. An event without a listener is also kept in the history.
 
+mod delivery;
 mod futures;
 mod spot;
 
@@ -10,8 +11,10 @@ use windvane_sim::{Cause, StreamEvent};
 
 use crate::choices::{self, Arranged, Arrival, EventTimes, StreamDelay, Subject, UnknownEvents};
 use crate::state::{AccountId, Income, State};
-use crate::stream::{self, UserFrame};
-use crate::{control, wallet};
+use crate::user_frame::UserFrame;
+use crate::{stream, wallet};
+
+pub(crate) use delivery::send_due;
 
 /// Delay of an event after its transaction, if the venue chose different times for them.
 const APART_MS: i64 = 7;
@@ -29,7 +32,7 @@ pub(crate) fn publish(state: &mut State, id: AccountId, event: StreamEvent) {
 /// Records an event in the account's history, whether it is sent or not.
 pub(crate) fn note(state: &mut State, id: AccountId, event: &StreamEvent) {
     keep(state, id, event);
-    control::noted(state, id, event);
+    state.counters.event(id.0, event);
     stream::liquidated(state, event);
     if let Some(past) = &mut state.account_mut(id).past {
         past.note(event);
@@ -133,7 +136,7 @@ fn send(state: &mut State, surface: Surface, listen_key: String, record: &Value)
         text: text.into(),
         delay_ms: delay_ms(state),
     };
-    control::user_event(state, &frame);
+    delivery::deliver(state, &frame);
 }
 
 /// Delay of an event after its transaction, in milliseconds.

@@ -13,7 +13,7 @@ use super::{
     ActError, Done, SURFACES, account_of, amount_of, instrument_of, optional_account, surface_of,
     unfit,
 };
-use crate::control::fields::{Fields, required};
+use crate::faults::{Fields, required};
 use crate::limits;
 use crate::state::{AccountId, State};
 use crate::user_events;
@@ -216,7 +216,7 @@ fn ip_of(fields: &mut Fields) -> Result<IpAddr, ActError> {
 /// Uses weight of a surface's counter, like another program on the same address.
 pub(super) fn weight(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let ip = ip_of(&mut fields)?;
-    let surface = fields.word("surface", super::super::switch::SURFACES)?;
+    let surface = fields.word("surface", crate::faults::SURFACES)?;
     let weight = required("weight", fields.whole("weight"))?;
     fields.finish()?;
     let surface = surface.unwrap_or(windvane_protocol::route::Surface::Futures);

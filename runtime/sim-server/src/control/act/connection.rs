@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::{Done, SURFACES, optional_account};
-use crate::control::fields::{Fields, required};
+use crate::faults::{Fields, required};
 use crate::state::State;
 use crate::stream::{Connection, ConnectionId, End, Order};
 

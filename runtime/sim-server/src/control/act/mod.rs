@@ -14,7 +14,7 @@ use serde_json::Value;
 use windvane_model::decimal::exact_mantissa;
 use windvane_model::{Amount, InstrumentId, Price, Qty, Surface, Time};
 
-use super::fields::{FieldError, Fields, required};
+use crate::faults::{FieldError, Fields, required};
 use crate::request::Refusal;
 use crate::state::{AccountId, State};
 

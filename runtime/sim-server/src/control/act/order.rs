@@ -9,7 +9,7 @@ use windvane_model::{
 use windvane_sim::{OrderView, VenueMessage};
 
 use super::{ActError, Done, account_of, instrument_of, price_of, qty_of, unfit};
-use crate::control::fields::{Fields, required};
+use crate::faults::{Fields, required};
 use crate::state::{AccountId, State};
 
 fn word<T: std::str::FromStr>(

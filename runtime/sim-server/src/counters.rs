@@ -14,20 +14,20 @@ const ACCEPTED_MAX: usize = 10_000;
 
 /// One accepted order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Accepted {
-    pub(super) order_id: VenueOrderId,
-    pub(super) client_order_id: ClientOrderId,
-    pub(super) instrument: InstrumentId,
-    pub(super) time: Time,
+pub(crate) struct Accepted {
+    pub(crate) order_id: VenueOrderId,
+    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) instrument: InstrumentId,
+    pub(crate) time: Time,
 }
 
 /// The accepted orders of one account.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     /// The newest orders, oldest first.
-    pub(super) orders: VecDeque<Accepted>,
+    pub(crate) orders: VecDeque<Accepted>,
     /// Number of all orders.
-    pub(super) total: u64,
+    pub(crate) total: u64,
     /// How often each listed client order id was accepted.
     times: BTreeMap<ClientOrderId, u32>,
 }
@@ -49,7 +49,7 @@ impl Ledger {
     }
 
     /// Client order ids that were accepted more than once, and how often.
-    pub(super) fn repeated(&self) -> impl Iterator<Item = (&ClientOrderId, u32)> {
+    pub(crate) fn repeated(&self) -> impl Iterator<Item = (&ClientOrderId, u32)> {
         let all = self.times.iter().map(|(id, times)| (id, *times));
         all.filter(|(_, times)| *times > 1)
     }
@@ -59,24 +59,24 @@ impl Ledger {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     /// Requests by the name of their route.
-    pub(super) routes: BTreeMap<&'static str, u64>,
+    pub(crate) routes: BTreeMap<&'static str, u64>,
     /// Responses by HTTP status, before any fault changes them.
-    pub(super) statuses: BTreeMap<u16, u64>,
+    pub(crate) statuses: BTreeMap<u16, u64>,
     /// Refusals by code.
-    pub(super) refusals: BTreeMap<i32, u64>,
+    pub(crate) refusals: BTreeMap<i32, u64>,
     /// All user events, whether sent or not. Faults do not change this count.
-    pub(super) user_events: u64,
-    pub(super) accounts: BTreeMap<u16, Ledger>,
+    pub(crate) user_events: u64,
+    pub(crate) accounts: BTreeMap<u16, Ledger>,
     /// Executions since the last read, if a reader asked for them.
     pub(crate) executions: Option<Vec<(u16, OrderUpdate)>>,
 }
 
 impl Counters {
-    pub(super) fn count(&mut self, route: &'static str) {
+    pub(crate) fn count(&mut self, route: &'static str) {
         *self.routes.entry(route).or_default() += 1;
     }
 
-    pub(super) fn answer(&mut self, answer: &Answer) {
+    pub(crate) fn answer(&mut self, answer: &Answer) {
         let status = answer
             .as_ref()
             .map_or_else(|refusal| refusal.status, |_| 200);
@@ -86,7 +86,7 @@ impl Counters {
         }
     }
 
-    pub(super) fn event(&mut self, account: u16, event: &StreamEvent) {
+    pub(crate) fn event(&mut self, account: u16, event: &StreamEvent) {
         self.user_events += 1;
         let StreamEvent::Order(order) = event else {
             return;

@@ -11,8 +11,8 @@ use windvane_model::Time;
 use windvane_protocol::route::Surface;
 
 use super::plan::{Ending, Plan};
-use super::switch::{Fault, Switch, Target, names};
-use crate::stream::UserFrame;
+use super::switch::{Fault, Switch, Target, names, wide};
+use crate::user_frame::UserFrame;
 
 /// Maximum number of delayed events. Further events are sent at once.
 const HELD_MAX: usize = 100_000;
@@ -35,10 +35,10 @@ pub(crate) struct Faults {
 
 /// The parts of a request that a switch looks at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen<'a> {
-    pub(super) surface: Surface,
-    pub(super) route: &'a str,
-    pub(super) account: Option<u16>,
+pub(crate) struct Seen<'a> {
+    pub(crate) surface: Surface,
+    pub(crate) route: &'a str,
+    pub(crate) account: Option<u16>,
 }
 
 impl Target {
@@ -82,23 +82,23 @@ impl Fault {
 /// The list of switches.
 impl Faults {
     /// The id of the next switch.
-    pub(super) const fn next_id(&self) -> u64 {
+    pub(crate) const fn next_id(&self) -> u64 {
         self.made + 1
     }
 
     /// Marks the next id as used.
-    pub(super) const fn give_id(&mut self) {
+    pub(crate) const fn give_id(&mut self) {
         self.made += 1;
     }
 
     /// Turns a switch on.
-    pub(super) fn set(&mut self, switch: Switch) {
+    pub(crate) fn set(&mut self, switch: Switch) {
         self.switches.push(switch);
         self.read_skew();
     }
 
     /// Turns a switch off; false if it is not on. Events that it delayed keep their time.
-    pub(super) fn clear(&mut self, id: u64) -> bool {
+    pub(crate) fn clear(&mut self, id: u64) -> bool {
         let before = self.switches.len();
         self.switches.retain(|switch| switch.id != id);
         self.read_skew();
@@ -106,7 +106,7 @@ impl Faults {
     }
 
     /// Turns every switch off. All delayed events become due at once.
-    pub(super) fn clear_all(&mut self, now: Time) {
+    pub(crate) fn clear_all(&mut self, now: Time) {
         self.switches.clear();
         self.read_skew();
         // Keep the order in which the events would have been sent.
@@ -119,17 +119,17 @@ impl Faults {
         }
     }
 
-    pub(super) fn switches(&self) -> &[Switch] {
+    pub(crate) fn switches(&self) -> &[Switch] {
         &self.switches
     }
 
     /// Number of delayed events.
-    pub(super) fn held_len(&self) -> usize {
+    pub(crate) fn held_len(&self) -> usize {
         self.held.len() + self.swapped.len()
     }
 
     /// Whether no switch is on and no event is delayed.
-    pub(super) fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         self.switches.is_empty() && self.held_len() == 0
     }
 
@@ -152,13 +152,13 @@ impl Faults {
 /// Effects on requests.
 impl Faults {
     /// Whether any switch concerns requests.
-    pub(super) fn concern_requests(&self) -> bool {
+    pub(crate) fn concern_requests(&self) -> bool {
         let mut faults = self.switches.iter().map(|switch| &switch.fault);
         faults.any(Fault::is_of_requests)
     }
 
     /// Decides how a request is handled.
-    pub(super) fn plan(&mut self, seen: &Seen<'_>, now: Time) -> Plan {
+    pub(crate) fn plan(&mut self, seen: &Seen<'_>, now: Time) -> Plan {
         let mut plan = Plan::as_is();
         for switch in &mut self.switches {
             if !switch.fault.is_of_requests() || switch.until <= now || !switch.target.has(seen) {
@@ -195,7 +195,7 @@ impl Faults {
 /// Effects on user events.
 impl Faults {
     /// Applies the switches to a user event and returns the events to send now.
-    pub(super) fn carry(
+    pub(crate) fn carry(
         &mut self,
         frame: &UserFrame,
         account: Option<u16>,
@@ -276,7 +276,7 @@ impl Faults {
     }
 
     /// The delayed events that are due now, in order.
-    pub(super) fn due(&mut self, now: Time) -> Vec<UserFrame> {
+    pub(crate) fn due(&mut self, now: Time) -> Vec<UserFrame> {
         self.retire(now);
         let mut due = Vec::new();
         while let Some(entry) = self.held.first_entry()
@@ -299,53 +299,9 @@ impl Faults {
 
 impl Faults {
     /// A number that was not returned before.
-    pub(super) fn number(&mut self) -> u64 {
+    pub(crate) fn number(&mut self) -> u64 {
         self.sequence += 1;
         self.sequence
-    }
-}
-
-/// Switches that drop public frames. The hub owns them, because the frames pass there.
-#[derive(Debug, Default)]
-pub(crate) struct Gaps {
-    switches: Vec<Switch>,
-}
-
-impl Gaps {
-    /// Whether a frame of a topic is dropped.
-    #[inline]
-    pub(crate) fn lose(&mut self, surface: windvane_model::Surface, topic: &str) -> bool {
-        let mut lost = false;
-        for switch in &mut self.switches {
-            let target = &switch.target;
-            let concerns = target.surface.is_none_or(|wanted| wanted == wide(surface))
-                && (target.topic.as_deref()).is_none_or(|wanted| names(wanted, topic));
-            lost |= concerns && switch.hit();
-        }
-        lost
-    }
-
-    pub(super) fn set(&mut self, switch: Switch) {
-        self.switches.push(switch);
-    }
-
-    /// Keeps the switches for which `keep` is true; returns how many were removed.
-    pub(super) fn retain(&mut self, keep: impl Fn(&Switch) -> bool) -> usize {
-        let before = self.switches.len();
-        self.switches.retain(keep);
-        before - self.switches.len()
-    }
-
-    pub(super) fn switches(&self) -> &[Switch] {
-        &self.switches
-    }
-}
-
-/// Converts a surface of orders to one of routes.
-const fn wide(surface: windvane_model::Surface) -> Surface {
-    match surface {
-        windvane_model::Surface::Spot => Surface::Spot,
-        windvane_model::Surface::Futures => Surface::Futures,
     }
 }
 

@@ -33,8 +33,32 @@ pub(crate) enum Ending {
     HalfOpen,
 }
 
+/// How an exchange ends.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// A response is sent.
+    Sent(Sent),
+    /// The connection is cut.
+    Cut,
+    /// Nothing is sent, and the connection stays open.
+    HalfOpen,
+}
+
+/// Applies the fault plan to the venue's response.
+pub(crate) fn ended(ending: Ending, sent: Option<Sent>) -> Ended {
+    match (ending, sent) {
+        (Ending::AsIs, Some(sent)) | (Ending::Instead(sent), _) => Ended::Sent(sent),
+        (Ending::Half, Some(mut sent)) => {
+            sent.body = sent.body.chars().take(sent.body.len() / 2).collect();
+            Ended::Sent(sent)
+        }
+        (Ending::Cut, _) | (Ending::AsIs | Ending::Half, None) => Ended::Cut,
+        (Ending::HalfOpen, _) => Ended::HalfOpen,
+    }
+}
+
 impl Plan {
-    pub(super) const fn as_is() -> Self {
+    pub(crate) const fn as_is() -> Self {
         Self {
             before_ms: 0,
             handled: true,
@@ -44,13 +68,13 @@ impl Plan {
     }
 
     /// Adds to the delays.
-    pub(super) const fn wait(&mut self, before_ms: u64, after_ms: u64) {
+    pub(crate) const fn wait(&mut self, before_ms: u64, after_ms: u64) {
         self.before_ms = self.before_ms.saturating_add(before_ms);
         self.after_ms = self.after_ms.saturating_add(after_ms);
     }
 
     /// Applies a fault. The caller makes sure that only one switch sets the ending.
-    pub(super) fn add(&mut self, fault: &Fault, until: Time, now: Time) {
+    pub(crate) fn add(&mut self, fault: &Fault, until: Time, now: Time) {
         match fault {
             Fault::Unknown { how, accepted } => self.end(*accepted, doubt(*how)),
             Fault::Refuse { status, code, msg } => {

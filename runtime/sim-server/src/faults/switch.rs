@@ -202,7 +202,15 @@ pub(crate) fn names(pattern: &str, name: &str) -> bool {
     }
 }
 
-pub(in crate::control) const SURFACES: &[(&str, Surface)] = &[
+/// Converts a surface of orders to one of routes.
+pub(super) const fn wide(surface: windvane_model::Surface) -> Surface {
+    match surface {
+        windvane_model::Surface::Spot => Surface::Spot,
+        windvane_model::Surface::Futures => Surface::Futures,
+    }
+}
+
+pub(crate) const SURFACES: &[(&str, Surface)] = &[
     ("spot", Surface::Spot),
     ("futures", Surface::Futures),
     ("chain", Surface::Chain),
