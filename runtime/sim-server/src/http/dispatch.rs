@@ -41,7 +41,9 @@ fn route_and_handle(
     headers: &mut Headers,
 ) -> Answer {
     if let Err(refusal) = state.limits.check_ban(received.ip, now) {
-        limits::add_used_weight(state, received.port.surface(), received.ip, now, headers);
+        let surface = received.port.surface();
+        let limits = &mut state.limits;
+        limits.add_used_weight(&state.choices, surface, received.ip, now, headers);
         return Err(refusal);
     }
     let found = state.router.find(received);
@@ -52,11 +54,12 @@ fn route_and_handle(
     let weight = found.as_ref().map_or(1, |found| {
         limits::weight_of(found.route, params.as_ref().ok())
     });
-    limits::charge(state, surface, weight, received, now, headers)?;
+    let limits = &mut state.limits;
+    limits.charge(&state.choices, surface, weight, received.ip, now, headers)?;
     let (found, params) = (found?, params?);
     let (route, listing) = (found.route, found.listing);
     state.counters.count(route.name);
-    limits::count_route(state, route, received.ip, now)?;
+    state.limits.count_route(route, received.ip, now)?;
     let account = auth::authenticate(state, &found, received, &params, now)?;
     // The info endpoint checks its own parameters, because they are positional and in the body.
     if route.surface != Surface::Rpc {
@@ -112,9 +115,12 @@ fn count_orders(
         Counted::BatchOrders => orders::batch_len(params),
         Counted::WeightOnly | Counted::PerMinute(_) => return Ok(Vec::new()),
     };
-    account.map_or(Ok(Vec::new()), |id| {
-        limits::count_orders(state, id, route.surface, orders, ip, now)
-    })
+    let Some(id) = account else {
+        return Ok(Vec::new());
+    };
+    let counts = &mut state.accounts[usize::from(id.0)].order_counts;
+    let limits = &mut state.limits;
+    limits.count_orders(&state.choices, counts, route.surface, orders, ip, now)
 }
 
 /// Calls the handlers of the route's family.

@@ -15,7 +15,7 @@ use super::{Cut, Shared, dispatch};
 use crate::control;
 use crate::faults::{Ended, Ending, ended};
 use crate::request::{Port, Received, Refusal, Sent};
-use crate::{limits, stream};
+use crate::stream;
 
 /// The longest body of a request, in bytes.
 const BODY_MAX: usize = 64 * 1024;
@@ -109,7 +109,8 @@ fn refused(shared: &Shared, port: Port, ip: IpAddr, refusal: Refusal) -> Sent {
     let mut sent = Sent::new(Err(refusal));
     if port != Port::Control {
         shared.at_present(|state, now| {
-            limits::add_used_weight(state, port.surface(), ip, now, &mut sent.headers);
+            let (limits, choices) = (&mut state.limits, &state.choices);
+            limits.add_used_weight(choices, port.surface(), ip, now, &mut sent.headers);
         });
     }
     sent

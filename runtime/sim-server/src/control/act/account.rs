@@ -14,7 +14,6 @@ use super::{
     unfit,
 };
 use crate::faults::{Fields, required};
-use crate::limits;
 use crate::state::{AccountId, State};
 use crate::user_events;
 use crate::wallet::{self, Direction};
@@ -221,7 +220,8 @@ pub(super) fn weight(state: &mut State, mut fields: Fields, now: Time) -> Done {
     fields.finish()?;
     let surface = surface.unwrap_or(windvane_protocol::route::Surface::Futures);
     let weight = u32::try_from(weight).unwrap_or(u32::MAX);
-    let used = limits::use_by_others(state, surface, ip, weight, now);
+    let limits = &mut state.limits;
+    let used = limits.use_by_others(&state.choices, surface, ip, weight, now);
     Ok(json!({ "used": used }))
 }
 
