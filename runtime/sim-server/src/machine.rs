@@ -15,12 +15,13 @@ use windvane_model::{Surface, Time};
 
 use crate::choices::ServerPings;
 use crate::control;
+use crate::dispatch;
 use crate::faults::{Ended, ended};
-use crate::http::dispatch;
 use crate::request::{Port, Received, Refusal, Sent};
 use crate::settings::{Settings, StartError, StreamLimits, check_settings};
 use crate::state::{AccountKeys, State};
-use crate::stream::{self, End, Order, Seat};
+use crate::stream::{End, Order, Seat};
+use crate::stream_routes;
 
 /// A request as it would be received from the network.
 #[derive(Clone, Copy, Debug)]
@@ -204,7 +205,7 @@ impl Machine {
     ) -> Result<StreamId, Response> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let now = self.state.choices.venue_time(now);
-        let seat = stream::sit(&mut self.state, port, ip, (path, Some(query)), now);
+        let seat = stream_routes::sit(&mut self.state, port, ip, (path, Some(query)), now);
         let refused = |refusal: Refusal| Response::of(Sent::new(Err(refusal)));
         let seat = seat.map_err(refused)?;
         let id = StreamId(seat.id.0);
@@ -228,7 +229,7 @@ impl Machine {
     pub fn send_text(&mut self, stream: StreamId, text: &str, now: Time) {
         self.advance(now);
         if let Some(seated) = self.seats.get(&stream) {
-            stream::handle_message(&mut self.state, seated.seat.id, text);
+            stream_routes::handle_message(&mut self.state, seated.seat.id, text);
         }
     }
 

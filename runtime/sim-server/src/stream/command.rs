@@ -54,7 +54,7 @@ impl CommandError {
 }
 
 /// Carries out a client's request. Its answer is queued before the frames of new subscriptions.
-pub(super) fn command(
+pub(crate) fn command(
     hub: &mut Hub,
     board: &Board,
     limits: &StreamLimits,

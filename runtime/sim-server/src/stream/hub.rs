@@ -155,7 +155,7 @@ impl Hub {
     }
 
     /// Subscribes a connection to a topic.
-    pub(super) fn subscribe(&mut self, id: ConnectionId, topic: Topic, board: &Board) {
+    pub(crate) fn subscribe(&mut self, id: ConnectionId, topic: Topic, board: &Board) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
@@ -177,7 +177,7 @@ impl Hub {
     }
 
     /// Subscribes a connection to the user events of a listen key.
-    pub(super) fn listen(&mut self, id: ConnectionId, listen_key: &str) {
+    pub(crate) fn listen(&mut self, id: ConnectionId, listen_key: &str) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.listen_keys.insert(listen_key.to_owned());
         }

@@ -4,12 +4,13 @@
 //! The checks have this order: ban, path and method, weight, parameters, authentication, parameters
 //! against the table, order counts. Then the handler runs. The first failure is the response.
 
+mod chosen;
+
 use std::net::IpAddr;
 
 use windvane_model::Time;
 use windvane_protocol::route::{Counted, Route, Surface};
 
-use super::chosen;
 use crate::choices::RefusedCount;
 use crate::request::{Answer, Call, Family, Params, Received, Refusal, Sent, check};
 use crate::state::{AccountId, State};
@@ -26,10 +27,10 @@ pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> S
     let answer = route_and_handle(state, received, now, &mut headers);
     state.counters.answer(&answer);
     let surface = route.map_or(received.port.surface(), |route| route.surface);
-    let answer = chosen::answer(state, route.map_or("", |route| route.name), answer);
-    chosen::headers(state, surface, answer.is_err(), &mut headers);
+    let answer = chosen::answer(&state.choices, route.map_or("", |route| route.name), answer);
+    chosen::headers(&state.choices, surface, answer.is_err(), &mut headers);
     let mut sent = Sent::new(answer);
-    chosen::retry_after(state, &mut sent, now);
+    chosen::retry_after(&state.choices, &mut sent, state.clock_ms(now));
     sent.headers.append(&mut headers);
     sent
 }
@@ -75,7 +76,7 @@ fn route_and_handle(
         now_ms: state.clock_ms(now),
         account,
     };
-    chosen::check_served(state, route.name)?;
+    chosen::check_served(&state.choices, route.name)?;
     let answer = handle(state, &call);
     if account.is_some() {
         state.publish_user_events();

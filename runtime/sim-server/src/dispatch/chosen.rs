@@ -2,7 +2,6 @@
 //! bodies.
 
 use serde_json::{Value, json};
-use windvane_model::Time;
 use windvane_protocol::route::Surface;
 
 use crate::choices::{
@@ -11,14 +10,12 @@ use crate::choices::{
     OrderTypesKey, RetryForm, RiskRoute, Subject, TradesRoute, UnknownFilter, shape,
 };
 use crate::request::{Answer, Body, Refusal, Sent};
-use crate::state::State;
 
 /// The header with the used weight.
 const USED_WEIGHT: &str = "x-mbx-used-weight-1m";
 
 /// Refuses a route that is not served.
-pub(super) fn check_served(state: &State, route: &str) -> Result<(), Refusal> {
-    let choices = &state.choices;
+pub(super) fn check_served(choices: &Choices, route: &str) -> Result<(), Refusal> {
     let (missing, refused) = match route {
         "futures.user_trades" => {
             let route = choices.of::<TradesRoute>();
@@ -73,8 +70,7 @@ pub(super) fn check_served(state: &State, route: &str) -> Result<(), Refusal> {
 }
 
 /// Gives a response the chosen form.
-pub(super) fn answer(state: &State, route: &str, answer: Answer) -> Answer {
-    let choices = &state.choices;
+pub(super) fn answer(choices: &Choices, route: &str, answer: Answer) -> Answer {
     match answer {
         Ok(Body(text)) => {
             let text = body(choices, route, text);
@@ -164,12 +160,11 @@ fn exchange_info(choices: &Choices, value: &mut Value) {
 
 /// Removes the headers that the venue chose not to send.
 pub(super) fn headers(
-    state: &State,
+    choices: &Choices,
     surface: Surface,
     refused: bool,
     headers: &mut Vec<(&'static str, String)>,
 ) {
-    let choices = &state.choices;
     let info = matches!(surface, Surface::Rpc | Surface::Chain);
     let absent = (info && choices.of::<InfoHeaders>() == InfoHeaders::Absent)
         || (refused && choices.of::<ErrorHeaders>() == ErrorHeaders::Absent);
@@ -179,8 +174,8 @@ pub(super) fn headers(
 }
 
 /// Gives `Retry-After` the chosen form.
-pub(super) fn retry_after(state: &State, sent: &mut Sent, now: Time) {
-    match state.choices.of::<RetryForm>() {
+pub(super) fn retry_after(choices: &Choices, sent: &mut Sent, clock_ms: i64) {
+    match choices.of::<RetryForm>() {
         RetryForm::Absent if sent.status == 418 => {
             sent.headers.retain(|(name, _)| *name != "retry-after");
         }
@@ -190,7 +185,7 @@ pub(super) fn retry_after(state: &State, sent: &mut Sent, now: Time) {
                 if *name == "retry-after"
                     && let Ok(seconds) = value.parse::<i64>()
                 {
-                    *value = http_date(state.clock_ms(now).div_euclid(1_000) + seconds);
+                    *value = http_date(clock_ms.div_euclid(1_000) + seconds);
                 }
             }
         }

@@ -16,11 +16,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::command::command;
-use super::hub::{End, Order, Seat};
+use super::shared::{Shared, now};
 use crate::choices::ServerPings;
-use crate::http::Shared;
 use crate::settings::StreamLimits;
+use crate::stream::{End, Order, Seat, command};
 
 /// Maximum number of frames that are written before one flush.
 const BATCH: usize = 256;
@@ -163,7 +162,7 @@ async fn talk(
                     return Some(End::Pong);
                 }
                 next_ping = now + limits.ping_every;
-                let ping = Message::Ping(Bytes::from(super::now_ms_text()));
+                let ping = Message::Ping(Bytes::from(now_ms_text()));
                 tokio::select! {
                     ended = &mut seat.end => return ended.ok(),
                     sent = socket.send(ping) => sent.ok()?,
@@ -187,6 +186,11 @@ async fn send(socket: &mut Socket, orders: &mut Vec<Order>) -> Result<(), Error>
         }
     }
     socket.flush().await
+}
+
+/// The payload of a ping: the time, so that every ping is different.
+fn now_ms_text() -> String {
+    now().millis().to_string()
 }
 
 fn close_frame(end: End) -> Option<CloseFrame> {
