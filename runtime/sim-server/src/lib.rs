@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod audience;
 mod auth;
 mod choices;
@@ -41,10 +42,10 @@ mod user_events;
 mod user_frame;
 mod wallet;
 
+pub use accounts::AccountKeys;
 pub use choices::{ChoiceError, Choices, OpenPoint};
 pub use machine::{Frame, HttpRequest, HttpResult, Machine, Response, StreamId};
 pub use request::Port;
 pub use settings::{LimitSettings, Settings, StartError, StreamLimits};
 pub use start::{Addresses, Running, start};
-pub use state::AccountKeys;
 pub use windvane_sim_market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};

@@ -13,13 +13,14 @@ use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use windvane_model::{Surface, Time};
 
+use crate::accounts::AccountKeys;
 use crate::choices::ServerPings;
 use crate::control;
 use crate::dispatch;
 use crate::faults::{Ended, ended};
 use crate::request::{Port, Received, Refusal, Sent};
 use crate::settings::{Settings, StartError, StreamLimits, check_settings};
-use crate::state::{AccountKeys, State};
+use crate::state::State;
 use crate::stream::{End, Order, Seat};
 use crate::stream_routes;
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use crate::accounts::AccountKeys;
 use crate::http::{self, Shared};
 use crate::request::Port;
 use crate::settings::{Settings, StartError, check_settings};
-use crate::state::{AccountKeys, State};
+use crate::state::State;
 
 /// Interval at which the time advances. Countdowns are checked about every 10 ms
 /// (docs/interface/futures.md#countdowncancelall).

@@ -5,8 +5,9 @@ use windvane_model::{
 use windvane_protocol::Assets;
 
 use super::*;
+use crate::accounts::{AccountId, TradeRecord};
 use crate::settings::Settings;
-use crate::state::{AccountId, State, TradeRecord};
+use crate::state::State;
 use windvane_model::market::Level;
 use windvane_sim_market::listing;
 use windvane_sim_market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};

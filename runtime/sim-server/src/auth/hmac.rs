@@ -4,8 +4,9 @@
 use windvane_protocol::sign::hmac::verifies;
 
 use super::{Claim, granted, raw, rejected};
+use crate::accounts::AccountId;
 use crate::request::{Params, Refusal, invalid, missing};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 /// The header of the API key.
 pub(super) const KEY_HEADER: &str = "x-mbx-apikey";

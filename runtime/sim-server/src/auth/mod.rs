@@ -20,8 +20,9 @@ use std::net::IpAddr;
 use windvane_model::Time;
 use windvane_protocol::route::{Listing, Route, Scheme, Security, Surface, Version};
 
+use crate::accounts::{AccountId, Grants};
 use crate::request::{Found, Params, Received, Refusal};
-use crate::state::{AccountId, Grants, State};
+use crate::state::State;
 use crate::wallet::{action_account, is_action_alone};
 
 pub(crate) use hmac::check_time;

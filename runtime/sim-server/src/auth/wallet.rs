@@ -7,8 +7,9 @@ use windvane_protocol::sign::typed::{management, management_as_listed};
 use windvane_protocol::sign::{MessageDomain, Network, signer_of};
 
 use super::{Claim, granted, raw, rejected, whitelisted};
+use crate::accounts::{AccountId, Grants};
 use crate::request::{Refusal, integer, invalid};
-use crate::state::{AccountId, Grants, State};
+use crate::state::State;
 
 /// Verifies a `Message` that an agent or the main wallet signed.
 pub(super) fn message(state: &mut State, claim: &Claim<'_>) -> Result<AccountId, Refusal> {
@@ -118,7 +119,7 @@ fn account_of(state: &State, user: Option<Address>, signer: Address) -> Result<A
     if let Some(user) = user {
         return by_user(state, user).ok_or_else(rejected);
     }
-    let signs = |(_, account): &(u16, &crate::state::Account)| {
+    let signs = |(_, account): &(u16, &crate::accounts::Account)| {
         account.user == signer || account.agents.iter().any(|agent| agent.address == signer)
     };
     let mut found = (0_u16..).zip(&state.accounts).filter(signs);
@@ -171,9 +172,9 @@ fn take_nonce(
     };
     outcome.map_err(|error| {
         let msg = match error {
-            crate::state::NonceError::Window => "Nonce is outside of the time window.",
-            crate::state::NonceError::Duplicate => "Nonce was used before.",
-            crate::state::NonceError::Expired => "Nonce is expired.",
+            crate::accounts::NonceError::Window => "Nonce is outside of the time window.",
+            crate::accounts::NonceError::Duplicate => "Nonce was used before.",
+            crate::accounts::NonceError::Expired => "Nonce is expired.",
         };
         Refusal::new(-4225, msg)
     })

@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use windvane_model::Time;
 use windvane_protocol::route;
 
+use crate::accounts::AccountId;
 use crate::choices::{AnswerTiming, OpenPoint};
 use crate::faults::{Fault, Plan, SWITCHES_MAX, Seen, Switch, Target, names};
 use crate::request::{Body, Received, Refusal, Sent};
-use crate::state::{AccountId, State};
+use crate::state::State;
 use crate::stream::Topic;
 use crate::user_events;
 

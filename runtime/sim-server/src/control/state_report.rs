@@ -7,11 +7,12 @@ use serde_json::{Map, Value, json};
 use windvane_model::{ClientOrderId, InstrumentId, Surface, Time};
 use windvane_sim::{FuturesBalance, OrderView, PositionView};
 
+use crate::accounts::{Account, AccountId, Agent, ApiKey, Grants, TradeRecord};
 use crate::counters::Ledger;
 use crate::faults::Switch;
 use crate::figures::{amount, fine_price, price, qty};
 use crate::request::Refusal;
-use crate::state::{Account, AccountId, Agent, ApiKey, Grants, State, TradeRecord};
+use crate::state::State;
 
 /// The requested part of the state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

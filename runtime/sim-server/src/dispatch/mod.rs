@@ -11,9 +11,10 @@ use std::net::IpAddr;
 use windvane_model::Time;
 use windvane_protocol::route::{Counted, Route, Surface};
 
+use crate::accounts::AccountId;
 use crate::choices::RefusedCount;
 use crate::request::{Answer, Call, Family, Params, Received, Refusal, Sent, check};
-use crate::state::{AccountId, State};
+use crate::state::State;
 use crate::{auth, limits, market_routes, orders, wallet};
 
 /// Names and values.

@@ -5,11 +5,12 @@ use windvane_model::{Amount, AssetId, PositionSide, Surface};
 use windvane_sim::{FuturesBalance, PositionView};
 
 use super::{instrument, surface};
+use crate::accounts::{AccountId, MAKER_FEE, Moment, TAKER_FEE};
 use crate::choices::figures::entry_price;
 use crate::choices::{AccountAssets, AccountLag, AccountPositions, OneWaySides, PositionLag};
 use crate::figures::{amount, qty};
 use crate::request::{Answer, Body, Call};
-use crate::state::{AccountId, MAKER_FEE, Moment, State, TAKER_FEE};
+use crate::state::State;
 
 /// Account information (docs/interface/account.md#spot-account,
 /// docs/interface/account.md#futures-account).

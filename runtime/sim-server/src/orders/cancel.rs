@@ -7,9 +7,10 @@ use windvane_sim::OrderView;
 
 use super::record::{self, Place};
 use super::{instrument, perform, refused, settled, surface, terms, unanswered};
+use crate::accounts::AccountId;
 use crate::choices::CancelUnknown;
 use crate::request::{Answer, Body, Call, Params, Refusal, invalid, missing};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 /// Maximum number of ids in one list (docs/interface/orders.md#cancel-several-orders).
 const LIST_MAX: usize = 10;

@@ -19,8 +19,9 @@ use windvane_sim::VenueMessage;
 
 pub(crate) use place::batch_len;
 
+use crate::accounts::AccountId;
 use crate::request::{Answer, Call, Params, Refusal};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 /// Answers a route of this family.
 pub(crate) fn handle(state: &mut State, call: &Call<'_>) -> Answer {

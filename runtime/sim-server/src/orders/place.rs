@@ -12,9 +12,10 @@ use super::record::{self, Place};
 use super::reject;
 use super::terms::Reading;
 use super::{instrument, perform_with_surcharge, settled, surface, unanswered};
+use crate::accounts::AccountId;
 use crate::choices::{AckAnswer, BatchOrder, DuplicateCode, ForeignIds, RejectForm};
 use crate::request::{Answer, Body, Call, Params, Refusal, check_entry, invalid, missing};
-use crate::state::{AccountId, State};
+use crate::state::State;
 use crate::wallet::{self, Attribution};
 
 /// Maximum number of orders in a batch (docs/interface/orders.md#place-several-orders).
@@ -139,7 +140,7 @@ fn read(
 /// A client order id that the venue generates.
 fn generated_id(state: &mut State) -> Result<ClientOrderId, Refusal> {
     state.generated_ids += 1;
-    let drawn = crate::state::drawn(
+    let drawn = crate::accounts::drawn(
         state.settings.seed,
         0,
         &format!("id {}", state.generated_ids),

@@ -7,12 +7,13 @@ use windvane_sim::PositionView;
 
 use super::account::listed;
 use super::{instrument, maybe_instrument, perform, refused, settled, unanswered};
+use crate::accounts::{AccountId, MarginChange};
 use crate::choices::figures::entry_price;
 use crate::choices::{PositionLag, RiskPositions};
 use crate::figures::{amount, fine_price, qty};
 use crate::orders::configuration::done;
 use crate::request::{Answer, Body, Call, Refusal, invalid, missing};
-use crate::state::{AccountId, MarginChange, State};
+use crate::state::State;
 
 /// `maxNotionalValue` of a bracket without a cap.
 const NO_CAP: &str = "9223372036854775807";

@@ -6,9 +6,10 @@ use windvane_sim::OrderView;
 use super::cancel::Named;
 use super::record::{self, Place};
 use super::{Span, WEEK_MS, cut, instrument, limit, maybe_instrument, surface};
+use crate::accounts::AccountId;
 use crate::choices::{EndedListed, OpenOrdersLag, QueryLag, QueryUnknown};
 use crate::request::{Answer, Body, Call, Refusal};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 /// How long a list of open orders also lists ended orders, if the venue chose that.
 const ENDED_LISTED_MS: i64 = 2_000;

@@ -4,7 +4,7 @@ use windvane_model::Time;
 use windvane_protocol::route::{Listing, Route};
 
 use super::{Params, Refusal};
-use crate::state::AccountId;
+use crate::accounts::AccountId;
 
 /// The input of a handler: a request that has passed every general check.
 #[derive(Clone, Copy, Debug)]

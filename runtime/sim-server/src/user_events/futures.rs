@@ -6,13 +6,14 @@ use windvane_model::{Amount, ExecutionType, OrderStatus, OrderType, Time, Workin
 use windvane_sim::{FuturesBalance, OrderEvent, PositionView};
 
 use super::average;
+use crate::accounts::AccountId;
 use crate::choices::figures::{entry_price, fee, profit};
 use crate::choices::{
     EventBalances, EventPositions, FeeInEvent, FlatPosition, LiquidationExecution,
     LiquidationStatus, is_forced,
 };
 use crate::figures::{amount, fine_price, percent, price, qty};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
     let (update, order) = (&event.update, &event.order);

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use windvane_model::{Amount, Surface};
 use windvane_sim::{Cause, StreamEvent};
 
+use crate::accounts::{AccountId, Income};
 use crate::choices::{self, Arranged, Arrival, EventTimes, StreamDelay, Subject, UnknownEvents};
-use crate::state::{AccountId, Income, State};
+use crate::state::State;
 use crate::user_frame::UserFrame;
 use crate::{stream, wallet};
 

@@ -5,10 +5,11 @@ use windvane_model::Time;
 use windvane_sim::{Cause, OrderEvent, SpotBalance};
 
 use super::average;
+use crate::accounts::AccountId;
 use crate::choices::EventBalances;
 use crate::choices::figures::fee;
 use crate::figures::{amount, price, qty};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
     let (update, order) = (&event.update, &event.order);

@@ -11,8 +11,9 @@ use alloy_primitives::Address;
 use serde_json::json;
 
 use super::{builders, values};
+use crate::accounts::{Agent, Grants};
 use crate::request::{Answer, Body, Call, Refusal, invalid};
-use crate::state::{Agent, Grants, State};
+use crate::state::State;
 
 /// Maximum number of agents per account.
 const AGENTS_MAX: usize = 100;

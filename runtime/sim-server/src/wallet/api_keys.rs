@@ -5,9 +5,10 @@ use serde_json::json;
 use windvane_protocol::sign::{sentence, signer_of};
 
 use super::{agents, values};
+use crate::accounts::{ApiKey, Grants, drawn};
 use crate::auth;
 use crate::request::{Answer, Body, Call, Refusal, invalid};
-use crate::state::{ApiKey, Grants, State, drawn};
+use crate::state::State;
 use secrecy::SecretString;
 
 /// Maximum number of keys per account, to bound the memory.

@@ -17,8 +17,9 @@ use windvane_sim::{Cause, OrderEvent};
 
 use super::agents::check_network;
 use super::values;
+use crate::accounts::{AccountId, Income};
 use crate::request::{Answer, Body, Call, Refusal, decimal, invalid};
-use crate::state::{AccountId, Income, State};
+use crate::state::State;
 
 /// Maximum number of builders per account.
 const BUILDERS_MAX: usize = 100;

@@ -3,8 +3,9 @@
 
 use serde_json::json;
 
+use crate::accounts::drawn;
 use crate::request::{Answer, Body, Call, invalid};
-use crate::state::{State, drawn};
+use crate::state::State;
 
 /// PUBLIC or PRIVATE.
 pub(super) fn status(state: &mut State, call: &Call<'_>) -> Answer {

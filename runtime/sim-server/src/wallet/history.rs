@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use windvane_model::{Amount, AssetId, Surface};
 
 use super::values;
+use crate::accounts::{AccountId, drawn};
 use crate::request::{Answer, Body, Call};
-use crate::state::{AccountId, State, drawn};
+use crate::state::State;
 
 /// Maximum number of entries per account.
 const ENTRIES_MAX: usize = 1_000;

@@ -20,8 +20,9 @@ use alloy_primitives::Address;
 use serde_json::{Value, json};
 use windvane_model::VenueOrderId;
 
+use crate::accounts::AccountId;
 use crate::request::{Answer, Call, Refusal};
-use crate::state::{AccountId, State};
+use crate::state::State;
 use builders::Builder;
 use history::Movement;
 use transfers::TransferIds;

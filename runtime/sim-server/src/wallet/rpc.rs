@@ -16,12 +16,13 @@ use windvane_model::{Amount, InstrumentId, PositionSide, Side, Surface};
 use windvane_sim::{OrderView, PositionView};
 
 use super::values::{account_of, evm_address, text};
+use crate::accounts::AccountId;
 use crate::choices::figures::entry_price;
 use crate::choices::{InfoLag, InfoPositions};
 use crate::figures;
 use crate::request::json_rpc::{self, RpcRequest};
 use crate::request::{Body, Call};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 /// Time of block 1. Earlier data is not shown.
 const GENESIS_MS: i64 = 1_772_678_119_418;

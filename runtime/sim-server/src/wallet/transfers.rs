@@ -10,8 +10,9 @@ use windvane_model::Surface;
 use windvane_sim::Cause;
 
 use super::values;
+use crate::accounts::AccountId;
 use crate::request::{Answer, Body, Call, Refusal, invalid};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 /// How long a `clientTranId` must stay unique (-4115).
 const UNIQUE_MS: i64 = 7 * 24 * 60 * 60 * 1_000;

@@ -5,8 +5,9 @@ use alloy_primitives::Address;
 use rust_decimal::Decimal;
 use windvane_model::{Amount, AssetId};
 
+use crate::accounts::AccountId;
 use crate::request::{Body, Call, Refusal, decimal, invalid};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 /// Maximum number of decimals of an amount.
 const DECIMALS_MAX: u32 = 8;

@@ -8,8 +8,9 @@ use windvane_model::{AssetId, Surface};
 
 use super::fees::{CHAINS, usd_price};
 use super::values;
+use crate::accounts::AccountId;
 use crate::request::{Answer, Body, Call, Refusal};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 /// Daily limits (UTC) in USD: for one user, and for all users together.
 const USER_DAILY_USD: i64 = 1_000_000;

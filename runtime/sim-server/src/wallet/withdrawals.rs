@@ -19,8 +19,9 @@ use windvane_sim::Cause;
 use super::fees::{Chain, chain_named, chain_of, usd_price};
 use super::history::{self, Direction, Movement};
 use super::{values, withdrawal_limits};
+use crate::accounts::{AccountId, drawn};
 use crate::request::{Answer, Body, Call, Params, Refusal, integer, invalid};
-use crate::state::{AccountId, State, drawn};
+use crate::state::State;
 
 /// Maximum number of signed nonces to keep per account.
 const NONCES_MAX: usize = 1_000;

@@ -13,8 +13,9 @@ use super::{
     ActError, Done, SURFACES, account_of, amount_of, instrument_of, optional_account, surface_of,
     unfit,
 };
+use crate::accounts::AccountId;
 use crate::faults::{Fields, required};
-use crate::state::{AccountId, State};
+use crate::state::State;
 use crate::user_events;
 use crate::wallet::{self, Direction};
 

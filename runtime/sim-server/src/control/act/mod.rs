@@ -14,9 +14,10 @@ use serde_json::Value;
 use windvane_model::decimal::exact_mantissa;
 use windvane_model::{Amount, InstrumentId, Price, Qty, Surface, Time};
 
+use crate::accounts::AccountId;
 use crate::faults::{FieldError, Fields, required};
 use crate::request::Refusal;
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 /// Why an action failed.
 #[derive(Debug, thiserror::Error)]

@@ -9,8 +9,9 @@ use windvane_model::{
 use windvane_sim::{OrderView, VenueMessage};
 
 use super::{ActError, Done, account_of, instrument_of, price_of, qty_of, unfit};
+use crate::accounts::AccountId;
 use crate::faults::{Fields, required};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 fn word<T: std::str::FromStr>(
     fields: &mut Fields,

@@ -5,28 +5,11 @@
 //! account's actions to the market and the other accounts, and sends the events of all accounts to
 //! the streams.
 
-mod account;
-mod history;
-mod id;
-mod keys;
-mod listen_key;
-mod nonces;
-mod past;
-
 use windvane_model::{AssetId, Instrument, InstrumentId, Surface, Time, VenueOrderId};
 use windvane_protocol::Assets;
 use windvane_sim::{OpenTerms, OrderView, Triggered, VenueConfigError};
 
-#[cfg(test)]
-pub(crate) use account::venue;
-pub(crate) use account::{Account, Agent, ApiKey, Grants, MAKER_FEE, TAKER_FEE};
-pub(crate) use history::{Income, MarginChange, TradeRecord};
-pub(crate) use id::AccountId;
-pub use keys::AccountKeys;
-pub(crate) use keys::drawn;
-pub(crate) use nonces::NonceError;
-pub(crate) use past::{Moment, Past};
-
+use crate::accounts::{Account, AccountId, AccountKeys, Moment, ORDER_IDS, Past, made};
 use crate::choices::{
     self, AfterReconnect, Choices, ClosingLeft, EndedIdReuse, FeeAsset, IocEnd, ListenKeyLife,
     OrderIds, Point, PostOnlyCross, SpotFeeAsset, StreamEnd, TradeIdScope, TriggerEvents,
@@ -81,7 +64,7 @@ impl State {
         let mut accounts = Vec::with_capacity(usize::from(settings.accounts));
         let mut shown = Vec::with_capacity(usize::from(settings.accounts));
         for place in 0..settings.accounts {
-            let made = keys::made(settings.seed, place);
+            let made = made(settings.seed, place);
             let mut account = Account::new(place, &made, &instruments, &assets)?;
             for symbol in board.symbols() {
                 symbol.show(|event| account.venue.market(now, symbol.id, event));
@@ -204,7 +187,7 @@ impl State {
         }
         if self.choices.of::<OrderIds>() == OrderIds::Large {
             for (place, account) in (0_i64..).zip(&mut self.accounts) {
-                let first = LARGE_ID + place * account::ORDER_IDS;
+                let first = LARGE_ID + place * ORDER_IDS;
                 account.venue.order_ids_after(VenueOrderId(first));
             }
         }

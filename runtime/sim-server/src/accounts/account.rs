@@ -11,6 +11,7 @@ use windvane_protocol::Assets;
 use windvane_sim::{Bracket, QueueModel, StreamEvent, Venue, VenueConfig, VenueConfigError};
 
 use super::history::History;
+use super::id::AccountId;
 use super::keys::Made;
 use super::listen_key::ListenKeys;
 use super::nonces::Nonces;
@@ -19,7 +20,7 @@ use crate::limits::OrderCounts;
 
 /// Order ids of the account with index n start after n times this number, so that no two accounts
 /// use the same id.
-pub(super) const ORDER_IDS: i64 = 1_000_000_000_000;
+pub(crate) const ORDER_IDS: i64 = 1_000_000_000_000;
 /// Maximum number of finished orders to keep per account and surface: those with fills.
 const TRADED_MAX: usize = 20_000;
 /// The same for orders without fills. It covers one minute of orders at the limit of spot.
@@ -204,6 +205,12 @@ pub(crate) const MAKER_FEE: rust_decimal::Decimal =
 /// Taker fee, a fraction of the notional.
 pub(crate) const TAKER_FEE: rust_decimal::Decimal =
     rust_decimal::Decimal::from_parts(4, 0, 0, false, 4);
+
+/// The account with this main wallet.
+pub(crate) fn of_user(accounts: &[Account], user: Address) -> Option<AccountId> {
+    let place = accounts.iter().position(|account| account.user == user)?;
+    Some(AccountId(place as u16))
+}
 
 #[cfg(test)]
 mod tests {
