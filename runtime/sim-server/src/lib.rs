@@ -8,7 +8,7 @@
 //! One `state` is behind one mutex. It does no IO and has no clock; time is an argument. Around it:
 //!
 //! - `http` receives requests and passes them to `http::dispatch`. That calls `limits`, `auth` and
-//!   the handler of the route's family (`orders`, `market_routes`, `wallet`).
+//!   the handler of the route's family (`orders`, `market_routes`, `wallet_routes`).
 //! - `stream` carries events and frames to WebSocket connections.
 //! - `control` injects faults on request.
 //! - A ticker advances the time.
@@ -41,6 +41,7 @@ mod stream_routes;
 mod user_events;
 mod user_frame;
 mod wallet;
+mod wallet_routes;
 
 pub use accounts::AccountKeys;
 pub use choices::{ChoiceError, Choices, OpenPoint};

@@ -165,11 +165,11 @@ impl State {
     }
 
     pub(crate) fn account(&self, id: AccountId) -> &Account {
-        &self.accounts[usize::from(id.0)]
+        &self.accounts[id.place()]
     }
 
     pub(crate) fn account_mut(&mut self, id: AccountId) -> &mut Account {
-        &mut self.accounts[usize::from(id.0)]
+        &mut self.accounts[id.place()]
     }
 
     /// Applies the choices to the parts of the venue that keep a copy.

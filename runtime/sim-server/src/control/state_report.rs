@@ -13,6 +13,7 @@ use crate::faults::Switch;
 use crate::figures::{amount, fine_price, price, qty};
 use crate::request::Refusal;
 use crate::state::State;
+use crate::wallet::report as wallet_report;
 
 /// The requested part of the state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,7 +159,7 @@ fn account(state: &State, id: AccountId, brief: bool) -> AccountTruth {
         settings: settings(state, account),
         trades: rows(trades.map(|record| trade(state, record))),
         user: account.user.to_checksum(None),
-        wallet: crate::wallet::report(state, id),
+        wallet: wallet_report(&state.wallets, &state.assets, id, state.clock_ms(state.now)),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::accounts::AccountId;
 use crate::choices::RefusedCount;
 use crate::request::{Answer, Call, Family, Params, Received, Refusal, Sent, check};
 use crate::state::State;
-use crate::{auth, limits, market_routes, orders, wallet};
+use crate::{auth, limits, market_routes, orders, wallet_routes};
 
 /// Names and values.
 type Headers = Vec<(&'static str, String)>;
@@ -62,7 +62,9 @@ fn route_and_handle(
     let (route, listing) = (found.route, found.listing);
     state.counters.count(route.name);
     state.limits.count_route(route, received.ip, now)?;
-    let account = auth::authenticate(state, &found, received, &params, now)?;
+    let clock_ms = state.clock_ms(now);
+    let (accounts, settings) = (&mut state.accounts, &state.settings);
+    let account = auth::authenticate(accounts, settings, &found, received, &params, clock_ms)?;
     // The info endpoint checks its own parameters, because they are positional and in the body.
     if route.surface != Surface::Rpc {
         check(&state.router, route, listing, &params)?;
@@ -74,7 +76,7 @@ fn route_and_handle(
         params: &params,
         body: received.body,
         now,
-        now_ms: state.clock_ms(now),
+        now_ms: clock_ms,
         account,
     };
     chosen::check_served(&state.choices, route.name)?;
@@ -129,7 +131,7 @@ fn count_orders(
 fn handle(state: &mut State, call: &Call<'_>) -> Answer {
     match Family::of(call.route.name) {
         Family::Market => market_routes::handle(state, call),
-        Family::Wallet => wallet::handle(state, call),
+        Family::Wallet => wallet_routes::handle(state, call),
         Family::Orders => orders::handle(state, call),
     }
 }

@@ -16,7 +16,7 @@ pub(crate) use answer::{Answer, Body, Refusal, Sent, error_body};
 pub(crate) use call::Call;
 pub(crate) use check::{check, check_entry};
 pub(crate) use family::Family;
-pub(crate) use params::{Params, decimal, integer, invalid, missing};
+pub(crate) use params::{Params, decimal, evm_address, integer, invalid, missing};
 pub use port::Port;
 pub(crate) use received::Received;
 pub(crate) use router::{Found, Router};

@@ -2,6 +2,7 @@
 //! of names does not matter (docs/interface/README.md#8-signed-bytes). The signed bytes are never
 //! rebuilt from this form.
 
+use alloy_primitives::Address;
 use percent_encoding::percent_decode_str;
 use rust_decimal::Decimal;
 use windvane_protocol::route::Surface;
@@ -178,6 +179,15 @@ pub(crate) fn flag(name: &str, text: &str) -> Result<bool, Refusal> {
     } else {
         Err(invalid(name))
     }
+}
+
+/// Parses an EVM address with the prefix `0x`; case does not matter. `None` if the text is not an
+/// address.
+pub(crate) fn evm_address(text: &str) -> Option<Address> {
+    text.strip_prefix("0x")
+        .or(text.strip_prefix("0X"))?
+        .parse()
+        .ok()
 }
 
 fn split(text: &str) -> Result<Vec<Parsed>, Refusal> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use windvane_model::Surface;
 use windvane_protocol::Brand;
+use windvane_protocol::sign::Network;
 use windvane_sim_market::Source;
 
 pub use check::StartError;
@@ -54,6 +55,15 @@ pub struct Settings {
 impl Settings {
     /// Maximum number of accounts, because the account's number is part of each order id.
     pub const ACCOUNTS_MAX: u16 = 64;
+
+    /// The network whose signatures are valid.
+    pub(crate) const fn network(&self) -> Network {
+        if self.testnet {
+            Network::Testnet
+        } else {
+            Network::Mainnet
+        }
+    }
 
     /// Limits of a surface's WebSocket connections.
     pub(crate) const fn streams(&self, surface: Surface) -> &StreamLimits {

@@ -1,6 +1,7 @@
 //! User events in the venue's own form (docs/interface/user-stream.md), sent to the streams of the
 //! account's listen key. An event without a listener is also kept in the history.
 
+mod builder_fee;
 mod delivery;
 mod futures;
 mod spot;
@@ -12,8 +13,8 @@ use windvane_sim::{Cause, StreamEvent};
 use crate::accounts::{AccountId, Income};
 use crate::choices::{self, Arranged, Arrival, EventTimes, StreamDelay, Subject, UnknownEvents};
 use crate::state::State;
+use crate::stream;
 use crate::user_frame::UserFrame;
-use crate::{stream, wallet};
 
 pub(crate) use delivery::send_due;
 
@@ -169,7 +170,7 @@ fn keep(state: &mut State, id: AccountId, event: &StreamEvent) {
             let quote = state.rules(order.update.instrument).quote;
             let history = &mut state.account_mut(id).history;
             history.keep_fill(order.order.surface, &order.update, quote);
-            wallet::pay_builder(state, id, order);
+            builder_fee::pay(state, id, order);
         }
         StreamEvent::Spot { balances, time, .. } => {
             let assets = balances.iter().map(|balance| balance.asset);

@@ -17,7 +17,7 @@ use crate::accounts::AccountId;
 use crate::faults::{Fields, required};
 use crate::state::State;
 use crate::user_events;
-use crate::wallet::{self, Direction};
+use crate::wallet::Direction;
 
 /// Funding of a symbol for one account or for all. `rate` is a fraction.
 pub(super) fn funding(state: &mut State, mut fields: Fields, now: Time) -> Done {
@@ -68,7 +68,11 @@ pub(super) fn funds(state: &mut State, name: &str, mut fields: Fields, now: Time
     }
     if cause == usual {
         let now_ms = state.clock_ms(now);
-        wallet::keep_act(state, account, direction, (surface, asset, amount), now_ms);
+        let seed = state.settings.seed;
+        let moved = (surface, asset, amount);
+        state
+            .wallets
+            .keep_act(seed, account, direction, moved, now_ms);
     }
     Ok(json!({}))
 }

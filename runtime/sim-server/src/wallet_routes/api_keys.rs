@@ -5,8 +5,8 @@ use serde_json::json;
 use windvane_protocol::sign::{sentence, signer_of};
 
 use super::{agents, values};
-use crate::accounts::{ApiKey, Grants, drawn};
-use crate::auth;
+use crate::accounts::{ApiKey, Grants, drawn, of_user};
+use crate::auth::check_time;
 use crate::request::{Answer, Body, Call, Refusal, invalid};
 use crate::state::State;
 use secrecy::SecretString;
@@ -33,7 +33,7 @@ pub(super) fn nonce(state: &mut State, call: &Call<'_>) -> Answer {
 
 /// Creates a key pair for the account whose main wallet signed the sentence.
 pub(super) fn create(state: &mut State, call: &Call<'_>) -> Answer {
-    auth::check_time(call.params, call.now_ms)?;
+    check_time(call.params, call.now_ms)?;
     if is_solana(call) {
         return Err(no_account());
     }
@@ -47,7 +47,7 @@ pub(super) fn create(state: &mut State, call: &Call<'_>) -> Answer {
     if signer_of(&sentence::digest(&text), signature) != Ok(user) {
         return Err(bad_signature());
     }
-    let id = values::account_of(state, user).ok_or_else(no_account)?;
+    let id = of_user(&state.accounts, user).ok_or_else(no_account)?;
     let label = call.params.required("desc")?;
     let keys = &state.account(id).api_keys;
     let outcome = keys.iter().any(|key| key.label == label);

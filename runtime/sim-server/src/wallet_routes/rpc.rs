@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use windvane_model::{Amount, InstrumentId, PositionSide, Side, Surface};
 use windvane_sim::{OrderView, PositionView};
 
-use super::values::{account_of, evm_address, text};
-use crate::accounts::AccountId;
+use super::values::number;
+use crate::accounts::{AccountId, of_user};
 use crate::choices::figures::entry_price;
 use crate::choices::{InfoLag, InfoPositions};
 use crate::figures;
 use crate::request::json_rpc::{self, RpcRequest};
-use crate::request::{Body, Call};
+use crate::request::{Body, Call, evm_address};
 use crate::state::State;
 
 /// Time of block 1. Earlier data is not shown.
@@ -149,7 +149,7 @@ fn visible(
     state: &mut State,
     address: alloy_primitives::Address,
 ) -> (Option<AccountId>, &'static str) {
-    match account_of(state, address) {
+    match of_user(&state.accounts, address) {
         Some(id) if state.wallets.own(id).is_private => (None, "enabled"),
         found => (found, "disabled"),
     }
@@ -168,7 +168,7 @@ fn balance(state: &mut State, params: &Positional<'_>) -> Result<Value, RpcError
         for balance in wallets {
             assets.push(json!({
                 "asset": state.assets.name(balance.asset),
-                "walletBalance": super::builders::number(balance.wallet.to_decimal()),
+                "walletBalance": number(balance.wallet.to_decimal()),
             }));
         }
         let all = state.choices.of::<InfoPositions>() == InfoPositions::All;
@@ -195,17 +195,17 @@ fn position(state: &State, id: AccountId, held: &PositionView) -> Value {
         "collateral": state.assets.name(rules.quote),
         "positionAmount": figures::qty(rules, held.qty.0),
         "entryPrice": entry_price(&state.choices, rules, held.entry_price),
-        "unrealizedProfit": text(held.unrealized),
-        "notionalValue": text(held.notional),
+        "unrealizedProfit": figures::amount(held.unrealized),
+        "notionalValue": figures::amount(held.notional),
         "markPrice": figures::fine_price(held.mark_price),
         "leverage": held.leverage,
         "isolated": held.isolated,
-        "isolatedWallet": text(held.isolated_wallet),
+        "isolatedWallet": figures::amount(held.isolated_wallet),
         "adl": held.adl_quantile,
         "positionSide": held.position_side.as_str(),
-        "marginValue": text(held.position_margin),
-        "askNotional": text(ask),
-        "bidNotional": text(bid),
+        "marginValue": figures::amount(held.position_margin),
+        "askNotional": figures::amount(ask),
+        "bidNotional": figures::amount(bid),
     })
 }
 

@@ -3,64 +3,27 @@
 //! docs/interface/account.md#transfer-to-another-address,
 //! docs/interface/chain.md#transfer-to-an-address).
 
-use std::collections::VecDeque;
-
 use serde_json::json;
 use windvane_model::Surface;
 use windvane_sim::Cause;
 
 use super::values;
-use crate::accounts::AccountId;
+use crate::accounts::{AccountId, of_user};
+use crate::figures;
 use crate::request::{Answer, Body, Call, Refusal, invalid};
 use crate::state::State;
-
-/// How long a `clientTranId` must stay unique (-4115).
-const UNIQUE_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
-
-/// Maximum number of ids to keep. Beyond it the oldest is dropped early.
-const IDS_MAX: usize = 10_000;
 
 /// Minimum length of `clientTranId` for a transfer to another address
 /// (docs/interface/account.md#transfer-to-another-address).
 const SEND_ID_MIN: usize = 20;
 
-/// The `clientTranId`s of one account, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct TransferIds(VecDeque<(i64, String)>);
-
-impl TransferIds {
-    fn check(&mut self, id: &str, now_ms: i64) -> Result<(), Refusal> {
-        while self
-            .0
-            .front()
-            .is_some_and(|(at, _)| *at + UNIQUE_MS <= now_ms)
-        {
-            self.0.pop_front();
-        }
-        if self.0.iter().any(|(_, known)| known == id) {
-            let msg = "clientTranId is duplicated; it must be unique within 7 days.";
-            return Err(Refusal::new(-4115, msg));
-        }
-        Ok(())
-    }
-
-    /// All stored ids, oldest first.
-    pub(super) fn all(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(_, id)| id.as_str())
-    }
-
-    fn keep(&mut self, id: &str, now_ms: i64) {
-        if self.0.len() >= IDS_MAX {
-            self.0.pop_front();
-        }
-        self.0.push_back((now_ms, id.to_owned()));
-    }
-}
-
 /// Transfers `FUTURE_SPOT` or `SPOT_FUTURE`.
 pub(super) fn between_wallets(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
-    let (asset, amount) = (values::asset(state, call)?, values::amount(call, "amount")?);
+    let (asset, amount) = (
+        values::asset(&state.assets, call)?,
+        values::amount(call, "amount")?,
+    );
     let client_id = call.params.required("clientTranId")?;
     check_length(client_id, 1)?;
     let from = match call.params.required("kindType")? {
@@ -105,7 +68,7 @@ pub(super) fn to_address(state: &mut State, call: &Call<'_>) -> Answer {
     Ok(Body::json(&json!({
         "transferId": transfer_id.to_string(),
         "asset": call.params.required("asset")?,
-        "amount": values::text(values::amount(call, "amount")?),
+        "amount": figures::amount(values::amount(call, "amount")?),
         "toAddress": call.params.required("toAddress")?,
         "timestamp": call.now_ms,
         "status": "SUCCESS",
@@ -115,7 +78,10 @@ pub(super) fn to_address(state: &mut State, call: &Call<'_>) -> Answer {
 /// Moves an amount from the sender's spot balance to the receiver's, and returns the transfer's id.
 fn hand_over(state: &mut State, call: &Call<'_>, id_min: usize) -> Result<i64, Refusal> {
     let id = call.account()?;
-    let (asset, amount) = (values::asset(state, call)?, values::amount(call, "amount")?);
+    let (asset, amount) = (
+        values::asset(&state.assets, call)?,
+        values::amount(call, "amount")?,
+    );
     let client_id = call.params.get("clientTranId");
     if let Some(client_id) = client_id {
         check_length(client_id, id_min)?;
@@ -149,7 +115,7 @@ fn hand_over(state: &mut State, call: &Call<'_>, id_min: usize) -> Result<i64, R
 /// (docs/interface/account.md#transfer-to-another-address).
 fn receiver(state: &State, call: &Call<'_>, sender: AccountId) -> Result<AccountId, Refusal> {
     let address = values::address(call, "toAddress")?;
-    let receiver = values::account_of(state, address);
+    let receiver = of_user(&state.accounts, address);
     receiver
         .filter(|receiver| *receiver != sender)
         .ok_or_else(|| {
@@ -170,15 +136,6 @@ fn check_length(id: &str, least: usize) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_id_may_be_reused_after_seven_days() {
-        let mut ids = TransferIds::default();
-        ids.keep("a", 0);
-        assert_eq!(ids.check("a", UNIQUE_MS - 1).unwrap_err().code, -4115);
-        assert_eq!(ids.check("b", UNIQUE_MS - 1), Ok(()));
-        assert_eq!(ids.check("a", UNIQUE_MS), Ok(()));
-    }
 
     #[test]
     fn lengths_have_exact_bounds() {

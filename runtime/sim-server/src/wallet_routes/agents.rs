@@ -10,7 +10,8 @@ use std::net::IpAddr;
 use alloy_primitives::Address;
 use serde_json::json;
 
-use super::{builders, values};
+use super::builders;
+use super::values::{self, check_network};
 use crate::accounts::{Agent, Grants};
 use crate::request::{Answer, Body, Call, Refusal, invalid};
 use crate::state::State;
@@ -23,7 +24,7 @@ const NAME_MAX: usize = 100;
 
 /// Creates an agent. If the request names a builder, the builder is approved too.
 pub(super) fn approve(state: &mut State, call: &Call<'_>) -> Answer {
-    check_network(state, call)?;
+    check_network(&state.settings, call)?;
     let id = call.account()?;
     let user = state.account(id).user;
     let address = values::address(call, "agentAddress")?;
@@ -66,7 +67,7 @@ pub(super) fn approve(state: &mut State, call: &Call<'_>) -> Answer {
 /// Changes permissions and whitelist. A whitelist that is not sent is kept; an empty one is
 /// removed.
 pub(super) fn update(state: &mut State, call: &Call<'_>) -> Answer {
-    check_network(state, call)?;
+    check_network(&state.settings, call)?;
     let (grants, whitelist) = (grants(call)?, whitelist(call)?);
     let agent = known(state, call)?;
     agent.grants = grants;
@@ -78,7 +79,7 @@ pub(super) fn update(state: &mut State, call: &Call<'_>) -> Answer {
 
 /// Revokes an agent, which cannot sign any more.
 pub(super) fn delete(state: &mut State, call: &Call<'_>) -> Answer {
-    check_network(state, call)?;
+    check_network(&state.settings, call)?;
     let address = known(state, call)?.address;
     let id = call.account()?;
     state
@@ -108,22 +109,6 @@ pub(super) fn list(state: &State, call: &Call<'_>) -> Answer {
         })
         .collect();
     Ok(Body::json(&records))
-}
-
-/// Checks that the network label is that of this environment
-/// (docs/interface/conventions.md#signing-management-routes).
-pub(super) fn check_network(state: &State, call: &Call<'_>) -> Result<(), Refusal> {
-    let name = &state.settings.brand.chain_parameter;
-    let label = if state.settings.testnet {
-        "Testnet"
-    } else {
-        "Mainnet"
-    };
-    if call.params.get(name) == Some(label) {
-        Ok(())
-    } else {
-        Err(invalid(name))
-    }
 }
 
 fn known<'a>(state: &'a mut State, call: &Call<'_>) -> Result<&'a mut Agent, Refusal> {

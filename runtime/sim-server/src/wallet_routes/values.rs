@@ -4,10 +4,10 @@
 use alloy_primitives::Address;
 use rust_decimal::Decimal;
 use windvane_model::{Amount, AssetId};
+use windvane_protocol::Assets;
 
-use crate::accounts::AccountId;
-use crate::request::{Body, Call, Refusal, decimal, invalid};
-use crate::state::State;
+use crate::request::{Body, Call, Refusal, decimal, evm_address, invalid};
+use crate::settings::Settings;
 
 /// Maximum number of decimals of an amount.
 const DECIMALS_MAX: u32 = 8;
@@ -47,9 +47,9 @@ fn exact(value: Decimal) -> Result<Amount, Refusal> {
 }
 
 /// An asset of the venue, by the parameter `asset`.
-pub(super) fn asset(state: &State, call: &Call<'_>) -> Result<AssetId, Refusal> {
+pub(super) fn asset(assets: &Assets, call: &Call<'_>) -> Result<AssetId, Refusal> {
     let name = call.params.required("asset")?;
-    let place = state.assets.names().iter().position(|known| known == name);
+    let place = assets.names().iter().position(|known| known == name);
     place
         .map(|place| AssetId(place as u16))
         .ok_or_else(|| invalid("asset"))
@@ -60,30 +60,29 @@ pub(super) fn address(call: &Call<'_>, name: &str) -> Result<Address, Refusal> {
     evm_address(call.params.required(name)?).ok_or_else(|| invalid(name))
 }
 
-/// Parses an EVM address with the prefix `0x`; case does not matter. `None` if the text is not an
-/// address.
-pub(super) fn evm_address(text: &str) -> Option<Address> {
-    text.strip_prefix("0x")
-        .or(text.strip_prefix("0X"))?
-        .parse()
-        .ok()
-}
-
-/// The account with this main wallet.
-pub(super) fn account_of(state: &State, user: Address) -> Option<AccountId> {
-    let place = state
-        .accounts
-        .iter()
-        .position(|account| account.user == user)?;
-    Some(AccountId(place as u16))
-}
-
 /// Converts a refusal of the matching rules.
 pub(super) fn refused(refusal: windvane_model::protocol::Refusal) -> Refusal {
     Refusal::new(refusal.code, refusal.msg)
 }
 
-/// An amount in the form of the wire.
-pub(super) fn text(amount: Amount) -> String {
-    amount.to_decimal().to_string()
+/// Checks that the network label is that of this environment
+/// (docs/interface/conventions.md#signing-management-routes).
+pub(super) fn check_network(settings: &Settings, call: &Call<'_>) -> Result<(), Refusal> {
+    let name = &settings.brand.chain_parameter;
+    let label = if settings.testnet {
+        "Testnet"
+    } else {
+        "Mainnet"
+    };
+    if call.params.get(name) == Some(label) {
+        Ok(())
+    } else {
+        Err(invalid(name))
+    }
+}
+
+/// A decimal as a JSON number with all of its digits.
+pub(super) fn number(value: Decimal) -> Box<serde_json::value::RawValue> {
+    // The text of a decimal is always a valid JSON number.
+    serde_json::value::RawValue::from_string(value.normalize().to_string()).unwrap_or_default()
 }
