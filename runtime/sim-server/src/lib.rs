@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod advance;
 mod audience;
 mod auth;
 mod choices;

@@ -14,6 +14,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use windvane_model::{Surface, Time};
 
 use crate::accounts::AccountKeys;
+use crate::advance::advance;
 use crate::choices::ServerPings;
 use crate::control;
 use crate::dispatch;
@@ -117,7 +118,7 @@ impl Machine {
     /// checked only then and at requests.
     pub fn advance(&mut self, now: Time) {
         let now = self.state.choices.venue_time(now);
-        self.state.advance(now);
+        advance(&mut self.state, now);
         self.tend_streams(now);
     }
 

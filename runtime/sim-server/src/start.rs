@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::accounts::AccountKeys;
+use crate::advance::advance;
 use crate::http::{self, Shared};
 use crate::request::Port;
 use crate::settings::{Settings, StartError, check_settings};
@@ -102,6 +103,6 @@ async fn tick(shared: Arc<Shared>) {
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        shared.at_present(State::advance);
+        shared.at_present(advance);
     }
 }

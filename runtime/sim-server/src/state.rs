@@ -1,9 +1,4 @@
 //! The whole state of the venue, without IO and without a clock: every call passes the time.
-//!
-//! A call first advances the time with [`State::advance`], so that everything due happens before
-//! anything new. After any action that may affect an account, [`State::publish_user_events`] applies the
-//! account's actions to the market and the other accounts, and sends the events of all accounts to
-//! the streams.
 
 use windvane_model::{AssetId, Instrument, InstrumentId, Surface, Time, VenueOrderId};
 use windvane_protocol::Assets;
@@ -11,9 +6,8 @@ use windvane_sim::{OpenTerms, OrderView, Triggered, VenueConfigError};
 
 use crate::accounts::{Account, AccountId, AccountKeys, Moment, ORDER_IDS, Past, made};
 use crate::choices::{
-    self, AfterReconnect, Choices, ClosingLeft, EndedIdReuse, FeeAsset, IocEnd, ListenKeyLife,
-    OrderIds, Point, PostOnlyCross, SpotFeeAsset, StreamEnd, TradeIdScope, TriggerEvents,
-    WeightWindow,
+    AfterReconnect, Choices, ClosingLeft, EndedIdReuse, FeeAsset, IocEnd, ListenKeyLife, OrderIds,
+    Point, PostOnlyCross, SpotFeeAsset, StreamEnd, TradeIdScope, TriggerEvents, WeightWindow,
 };
 use crate::counters::Counters;
 use crate::faults::Faults;
@@ -21,7 +15,6 @@ use crate::limits::{Begin, Limits};
 use crate::request::Router;
 use crate::settings::Settings;
 use crate::stream::{End, Hub};
-use crate::user_events;
 use crate::wallet::Wallets;
 use windvane_model::random::SplitMix64;
 use windvane_sim_market::Board;
@@ -90,69 +83,6 @@ impl State {
         };
         state.apply_choices();
         Ok((state, shown))
-    }
-
-    /// Advances the time: market events up to `now`, countdowns, funding, delayed events, expiring
-    /// keys. A time that is not later than the last one changes nothing.
-    pub(crate) fn advance(&mut self, now: Time) {
-        if now <= self.now {
-            return;
-        }
-        self.now = now;
-        crate::audience::advance(self, now);
-        for account in &mut self.accounts {
-            if account.venue.next_timeout() <= now {
-                account.venue.timeout(now);
-            }
-        }
-        self.publish_user_events();
-        for place in 0..self.accounts.len() {
-            self.expire_listen_keys(AccountId(place as u16));
-        }
-        user_events::send_due(self, now);
-    }
-
-    /// Applies the events of the accounts' venues to the market, to the histories and to the
-    /// streams.
-    pub(crate) fn publish_user_events(&mut self) {
-        loop {
-            crate::audience::settle(self, self.now);
-            let quiet = self
-                .accounts
-                .iter()
-                .all(|account| account.unpublished.is_empty());
-            if quiet {
-                return;
-            }
-            for place in 0..self.accounts.len() {
-                let id = AccountId(place as u16);
-                // An event may cause more events, for example the payment of a builder.
-                while !self.account(id).unpublished.is_empty() {
-                    let events = Vec::from(std::mem::take(&mut self.account_mut(id).unpublished));
-                    for event in &events {
-                        user_events::note(self, id, event);
-                    }
-                    let now = self.now;
-                    let account = self.account_mut(id);
-                    if let Some(past) = &mut account.past {
-                        past.keep(&account.venue, now);
-                    }
-                    for arranged in choices::arrange(&self.choices, events) {
-                        user_events::send_event(self, id, &arranged);
-                    }
-                }
-            }
-        }
-    }
-
-    fn expire_listen_keys(&mut self, id: AccountId) {
-        let now_ms = self.now.millis();
-        for surface in [Surface::Spot, Surface::Futures] {
-            let expired = self.account_mut(id).listen_keys.expire(surface, now_ms);
-            if let Some(key) = expired {
-                user_events::send_key_expired(self, surface, key.key);
-            }
-        }
     }
 
     /// Whether this is a valid listen key.

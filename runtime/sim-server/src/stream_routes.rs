@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use windvane_model::{Surface, Time};
 
+use crate::advance::advance;
 use crate::request::{Port, Refusal};
 use crate::settings::StreamLimits;
 use crate::state::State;
@@ -18,7 +19,7 @@ pub(crate) fn sit(
     now: Time,
 ) -> Result<Seat, Refusal> {
     let surface = surface_of(port, target.0)?;
-    state.advance(now);
+    advance(state, now);
     state.limits.check_ban(ip, now)?;
     let limits = *state.settings.streams(surface);
     seat(state, surface, &limits, target)

@@ -14,6 +14,7 @@ use windvane_model::Time;
 use windvane_protocol::route;
 
 use crate::accounts::AccountId;
+use crate::advance::advance;
 use crate::choices::{AnswerTiming, OpenPoint};
 use crate::faults::{Fault, Plan, SWITCHES_MAX, Seen, Switch, Target, names};
 use crate::request::{Body, Received, Refusal, Sent};
@@ -93,7 +94,7 @@ fn claimed(state: &State, received: &Received<'_>) -> Option<AccountId> {
 
 /// Answers a request to the control port.
 pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> Sent {
-    state.advance(now);
+    advance(state, now);
     let path = received.path.trim_end_matches('/');
     if (received.method, path) == ("GET", "/state") {
         return Sent::new(state_report::state_report(state, received.query).map(Body));

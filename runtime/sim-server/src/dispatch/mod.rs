@@ -12,17 +12,18 @@ use windvane_model::Time;
 use windvane_protocol::route::{Counted, Route, Surface};
 
 use crate::accounts::AccountId;
+use crate::advance::advance;
 use crate::choices::RefusedCount;
 use crate::request::{Answer, Call, Family, Params, Received, Refusal, Sent, check};
 use crate::state::State;
-use crate::{auth, limits, market_routes, orders, wallet_routes};
+use crate::{auth, limits, market_routes, orders, user_events, wallet_routes};
 
 /// Names and values.
 type Headers = Vec<(&'static str, String)>;
 
 /// Answers a request to any port except the control port.
 pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> Sent {
-    state.advance(now);
+    advance(state, now);
     let mut headers = Vec::new();
     let route = state.router.find(received).ok().map(|found| found.route);
     let answer = route_and_handle(state, received, now, &mut headers);
@@ -82,7 +83,7 @@ fn route_and_handle(
     chosen::check_served(&state.choices, route.name)?;
     let answer = handle(state, &call);
     if account.is_some() {
-        state.publish_user_events();
+        user_events::publish_all(state);
     }
     let counted = state.choices.of::<RefusedCount>() == RefusedCount::Sent;
     if answer.is_ok() || counted {

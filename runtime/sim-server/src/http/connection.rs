@@ -17,6 +17,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::shared::{Shared, now};
+use crate::advance::advance;
 use crate::choices::ServerPings;
 use crate::settings::StreamLimits;
 use crate::stream::{End, Order, Seat, command};
@@ -138,7 +139,7 @@ async fn talk(
                 match message {
                     Message::Text(text) => {
                         shared.at_present(|state, now| {
-                            state.advance(now);
+                            advance(state, now);
                             command(&mut state.hub, &state.board, &limits, seat.id, &text);
                         });
                     }

@@ -2,6 +2,7 @@ use serde_json::Value;
 use windvane_model::Time;
 
 use super::*;
+use crate::advance::advance;
 use crate::request::{Family, Params};
 use crate::settings::Settings;
 
@@ -16,7 +17,7 @@ struct Venue {
 fn venue() -> Venue {
     let (mut state, _) = State::new(Settings::default(), START).unwrap();
     let now = START.plus_ms(4_700);
-    state.advance(now);
+    advance(&mut state, now);
     Venue { state, now }
 }
 

@@ -12,5 +12,4 @@ mod topic;
 
 pub(crate) use command::command;
 pub(crate) use hub::{Connection, ConnectionId, End, Hub, Order, Seat};
-pub(crate) use publish::liquidated;
 pub(crate) use topic::Topic;

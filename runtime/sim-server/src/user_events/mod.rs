@@ -11,9 +11,9 @@ use windvane_model::{Amount, Surface};
 use windvane_sim::{Cause, StreamEvent};
 
 use crate::accounts::{AccountId, Income};
+use crate::audience;
 use crate::choices::{self, Arranged, Arrival, EventTimes, StreamDelay, Subject, UnknownEvents};
 use crate::state::State;
-use crate::stream;
 use crate::user_frame::UserFrame;
 
 pub(crate) use delivery::send_due;
@@ -22,6 +22,39 @@ pub(crate) use delivery::send_due;
 const APART_MS: i64 = 7;
 /// Maximum delay of events that arrive in random order.
 const SHUFFLE_MS: i64 = 200;
+
+/// Applies the events of the accounts' venues to the market, to the histories and to the streams.
+/// Call it after any action that may affect an account.
+pub(crate) fn publish_all(state: &mut State) {
+    loop {
+        audience::settle(state, state.now);
+        let quiet = state
+            .accounts
+            .iter()
+            .all(|account| account.unpublished.is_empty());
+        if quiet {
+            return;
+        }
+        for place in 0..state.accounts.len() {
+            let id = AccountId(place as u16);
+            // An event may cause more events, for example the payment of a builder.
+            while !state.account(id).unpublished.is_empty() {
+                let events = Vec::from(std::mem::take(&mut state.account_mut(id).unpublished));
+                for event in &events {
+                    note(state, id, event);
+                }
+                let now = state.now;
+                let account = state.account_mut(id);
+                if let Some(past) = &mut account.past {
+                    past.keep(&account.venue, now);
+                }
+                for arranged in choices::arrange(&state.choices, events) {
+                    send_event(state, id, &arranged);
+                }
+            }
+        }
+    }
+}
 
 /// Records an event, and sends it if the account has a valid listen key.
 pub(crate) fn publish(state: &mut State, id: AccountId, event: StreamEvent) {
@@ -35,7 +68,7 @@ pub(crate) fn publish(state: &mut State, id: AccountId, event: StreamEvent) {
 pub(crate) fn note(state: &mut State, id: AccountId, event: &StreamEvent) {
     keep(state, id, event);
     state.counters.event(id.0, event);
-    stream::liquidated(state, event);
+    state.hub.liquidated(state.now, &state.board, event);
     if let Some(past) = &mut state.account_mut(id).past {
         past.note(event);
     }
@@ -219,12 +252,6 @@ fn keep(state: &mut State, id: AccountId, event: &StreamEvent) {
         }
         _ => {}
     }
-}
-
-/// Average price of an order, `ap`.
-fn average(state: &State, order: &windvane_sim::OrderView) -> String {
-    let rules = state.rules(order.terms.instrument);
-    choices::figures::average_price(&state.choices, rules, order.average_price)
 }
 
 #[cfg(test)]

@@ -15,9 +15,11 @@ use windvane_model::decimal::exact_mantissa;
 use windvane_model::{Amount, InstrumentId, Price, Qty, Surface, Time};
 
 use crate::accounts::AccountId;
+use crate::advance::advance;
 use crate::faults::{FieldError, Fields, required};
 use crate::request::Refusal;
 use crate::state::State;
+use crate::user_events;
 
 /// Why an action failed.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +98,7 @@ const NAMES: &[&str] = &[
 pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
     let mut fields = Fields::parse(body)?;
     let name = required("act", fields.text("act"))?;
-    state.advance(now);
+    advance(state, now);
     let done = match name.as_str() {
         "place" => order::place(state, fields, now),
         "cancel" => order::cancel(state, fields, now),
@@ -133,7 +135,7 @@ pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
             rule: format!("one of {}", NAMES.join(", ")),
         })),
     };
-    state.publish_user_events();
+    user_events::publish_all(state);
     done
 }
 
