@@ -6,21 +6,19 @@
 
 mod act;
 mod state_report;
+mod switches;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use windvane_model::Time;
-use windvane_protocol::route;
 
 use crate::accounts::AccountId;
 use crate::advance::advance;
 use crate::choices::{AnswerTiming, OpenPoint};
-use crate::faults::{Fault, Plan, SWITCHES_MAX, Seen, Switch, Target, names};
+use crate::faults::{Plan, Seen};
 use crate::request::{Body, Received, Refusal, Sent};
 use crate::state::State;
-use crate::stream::Topic;
-use crate::user_events;
 
 /// Routes whose responses can be delayed until after their events, and the delay.
 const LATE_ROUTES: &[&str] = &[
@@ -31,17 +29,6 @@ const LATE_ROUTES: &[&str] = &[
     "cancel_batch_orders",
 ];
 const LATE_MS: u64 = 300;
-
-/// The user events of both surfaces.
-const EVENTS: &[&str] = &[
-    "ORDER_TRADE_UPDATE",
-    "ACCOUNT_UPDATE",
-    "ACCOUNT_CONFIG_UPDATE",
-    "MARGIN_CALL",
-    "listenKeyExpired",
-    "executionReport",
-    "outboundAccountPosition",
-];
 
 /// Decides how a request that was just read is handled. A WebSocket handshake counts as a request
 /// of the route `stream`.
@@ -101,14 +88,9 @@ pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> S
     }
     let done = match (received.method, path) {
         ("GET", "/faults") => Ok(state_report::faults(state)),
-        ("POST", "/faults") => set(state, received.body, now),
-        ("DELETE", "/faults") => {
-            state.faults.clear_all(now);
-            state.hub.gaps.retain(|_| false);
-            user_events::send_due(state, now);
-            Ok(json!({}))
-        }
-        ("DELETE", _) if path.starts_with("/faults/") => clear(state, path),
+        ("POST", "/faults") => switches::set(state, received.body, now),
+        ("DELETE", "/faults") => Ok(switches::clear_all(state, now)),
+        ("DELETE", _) if path.starts_with("/faults/") => switches::clear(state, path),
         ("GET", "/choices") => Ok(choices(state)),
         ("POST", "/choices") => choose(state, received.body),
         ("POST", "/act") => act::act(state, received.body, now).map_err(Refusal::from),
@@ -147,83 +129,4 @@ fn choose(state: &mut State, body: &[u8]) -> Result<Value, Refusal> {
     state.choices = choices;
     state.apply_choices();
     Ok(json!({}))
-}
-
-fn set(state: &mut State, body: &[u8], now: Time) -> Result<Value, Refusal> {
-    if switches(state).count() >= SWITCHES_MAX {
-        let msg = format!("{SWITCHES_MAX} switches are on; turn some off first.");
-        return Err(Refusal::new(-1130, msg));
-    }
-    let (id, seed) = (state.faults.next_id(), state.settings.seed);
-    let switch = Switch::parse(body, id, seed, now);
-    let switch = switch.map_err(|error| Refusal::new(-1130, error.to_string()))?;
-    check_target(state, &switch.target)?;
-    state.faults.give_id();
-    if switch.fault == Fault::Gap {
-        state.hub.gaps.set(switch);
-    } else {
-        state.faults.set(switch);
-    }
-    Ok(json!({ "id": id }))
-}
-
-/// Refuses a switch that can never match, because it must be a mistake.
-fn check_target(state: &State, target: &Target) -> Result<(), Refusal> {
-    let unmet = |field: &str, value: &str, rule: &str| {
-        Refusal::new(-1130, format!("{field} = {value}: must be {rule}"))
-    };
-    if let Some(route) = &target.route {
-        let mut all = route::all().map(|route| route.name).chain(["stream"]);
-        if !all.any(|name| names(route, name)) {
-            let rule = "a route as `windvane routes` prints it, or its beginning and *, or stream";
-            return Err(unmet("route", route, rule));
-        }
-    }
-    if let Some(event) = &target.event
-        && !EVENTS.contains(&event.as_str())
-    {
-        return Err(unmet(
-            "event",
-            event,
-            &format!("one of {}", EVENTS.join(", ")),
-        ));
-    }
-    if let Some(topic) = &target.topic
-        && !Topic::may_fit(topic, &state.board)
-    {
-        let rule = "a public stream of a symbol here, or its beginning and *";
-        return Err(unmet("topic", topic, rule));
-    }
-    let account = target.account.map(usize::from);
-    match account.filter(|place| *place >= state.accounts.len()) {
-        Some(place) => {
-            let rule = "the place of an account in the ready line";
-            Err(unmet("account", &place.to_string(), rule))
-        }
-        None => Ok(()),
-    }
-}
-
-/// All active switches.
-fn switches(state: &State) -> impl Iterator<Item = &Switch> {
-    state
-        .faults
-        .switches()
-        .iter()
-        .chain(state.hub.gaps.switches())
-}
-
-fn clear(state: &mut State, path: &str) -> Result<Value, Refusal> {
-    let text = path.trim_start_matches("/faults/");
-    let id = text.parse().ok();
-    let cleared = id.is_some_and(|id| {
-        let gaps = state.hub.gaps.retain(|switch| switch.id != id);
-        state.faults.clear(id) || gaps > 0
-    });
-    if cleared {
-        Ok(json!({}))
-    } else {
-        let msg = format!("No switch {text} is on.");
-        Err(Refusal::new(-1130, msg).with_status(404))
-    }
 }

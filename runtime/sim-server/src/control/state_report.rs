@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use windvane_model::{ClientOrderId, InstrumentId, Surface, Time};
 use windvane_sim::{FuturesBalance, OrderView, PositionView};
 
+use super::switches;
 use crate::accounts::{Account, AccountId, Agent, ApiKey, Grants, TradeRecord};
 use crate::counters::Ledger;
 use crate::faults::Switch;
@@ -129,7 +130,7 @@ pub(super) fn faults(state: &State) -> Value {
             "until_ms": (switch.until != Time::NEVER).then(|| switch.until.millis()),
         })
     };
-    let switches: Vec<_> = super::switches(state).map(shown).collect();
+    let switches: Vec<_> = switches::all(state).map(shown).collect();
     json!({ "switches": switches, "held_events": state.faults.held_len() })
 }
 

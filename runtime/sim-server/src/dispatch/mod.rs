@@ -131,7 +131,7 @@ fn count_orders(
 /// Calls the handlers of the route's family.
 fn handle(state: &mut State, call: &Call<'_>) -> Answer {
     match Family::of(call.route.name) {
-        Family::Market => market_routes::handle(state, call),
+        Family::Market => market_routes::handle(&state.board, &state.limits, call),
         Family::Wallet => wallet_routes::handle(state, call),
         Family::Orders => orders::handle(state, call),
     }

@@ -2,7 +2,7 @@
 
 use windvane_model::Surface;
 
-use super::{Request, Text};
+use super::request::{Request, Text};
 use crate::json::list;
 use crate::request::Refusal;
 use windvane_sim_market::Symbol;

@@ -5,6 +5,7 @@ use super::*;
 use crate::advance::advance;
 use crate::request::{Family, Params};
 use crate::settings::Settings;
+use crate::state::State;
 
 /// 2024-08-08 23:54:13 UTC.
 const START: Time = Time(1_723_161_253_000_000_000);
@@ -35,7 +36,7 @@ impl Venue {
             now_ms: self.now.millis(),
             account: None,
         };
-        let answer = handle(&mut self.state, &call);
+        let answer = handle(&self.state.board, &self.state.limits, &call);
         let body = answer.map_err(|refusal| refusal.code)?;
         Ok(serde_json::from_str(&body.0).unwrap())
     }

@@ -6,7 +6,8 @@ use windvane_model::{InstrumentId, Surface, VenueOrderId};
 use windvane_sim::OrderView;
 
 use super::record::{self, Place};
-use super::{instrument, perform, refused, settled, surface, terms, unanswered};
+use super::terms;
+use super::venue_request::{instrument, perform, refused, settled, surface, unanswered};
 use crate::accounts::AccountId;
 use crate::choices::CancelUnknown;
 use crate::request::{Answer, Body, Call, Params, Refusal, invalid, missing};

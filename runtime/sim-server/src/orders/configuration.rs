@@ -3,7 +3,7 @@
 use serde_json::json;
 use windvane_model::protocol::{Reply, Request};
 
-use super::{perform, refused, settled, unanswered};
+use super::venue_request::{perform, refused, settled, unanswered};
 use crate::request::{Answer, Body, Call, missing};
 use crate::state::State;
 

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use windvane_model::{Amount, Surface};
 
-use super::{Span, cut, instrument, limit, maybe_instrument, surface};
+use super::span::{Span, cut, limit};
+use super::venue_request::{instrument, maybe_instrument, surface};
 use crate::accounts::{Income, TradeRecord};
 use crate::choices::TradesLag;
 use crate::choices::figures::{fee, profit};

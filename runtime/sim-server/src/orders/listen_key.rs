@@ -4,7 +4,7 @@
 use serde_json::json;
 use windvane_model::Surface;
 
-use super::surface;
+use super::venue_request::surface;
 use crate::accounts::drawn;
 use crate::choices::ListenKeyPost;
 use crate::request::{Answer, Body, Call, Refusal};

@@ -11,7 +11,7 @@ use windvane_sim::OrderView;
 use super::record::{self, Place};
 use super::reject;
 use super::terms::Reading;
-use super::{instrument, perform_with_surcharge, settled, surface, unanswered};
+use super::venue_request::{instrument, perform_with_surcharge, settled, surface, unanswered};
 use crate::accounts::AccountId;
 use crate::choices::{AckAnswer, BatchOrder, DuplicateCode, ForeignIds, RejectForm};
 use crate::request::{Answer, Body, Call, Params, Refusal, check_entry, invalid, missing};

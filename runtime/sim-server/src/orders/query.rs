@@ -5,7 +5,8 @@ use windvane_sim::OrderView;
 
 use super::cancel::Named;
 use super::record::{self, Place};
-use super::{Span, WEEK_MS, cut, instrument, limit, maybe_instrument, surface};
+use super::span::{Span, WEEK_MS, cut, limit};
+use super::venue_request::{instrument, maybe_instrument, surface};
 use crate::accounts::AccountId;
 use crate::choices::{EndedListed, OpenOrdersLag, QueryLag, QueryUnknown};
 use crate::request::{Answer, Body, Call, Refusal};

@@ -9,7 +9,7 @@ use windvane_model::protocol::Outcome;
 use windvane_model::{AssetId, Reply, Request, Surface, Time};
 use windvane_sim::{Cause, VenueMessage};
 
-use super::{
+use super::arguments::{
     ActError, Done, SURFACES, account_of, amount_of, instrument_of, optional_account, surface_of,
     unfit,
 };

@@ -3,7 +3,7 @@
 use serde_json::json;
 use windvane_protocol::route::Surface;
 
-use super::Done;
+use super::arguments::Done;
 use crate::faults::{Fields, required};
 use crate::limits::Counters;
 use crate::state::State;
