@@ -3,7 +3,7 @@
 
 use windvane_model::{Surface, Time};
 
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::state::State;
 use crate::{audience, user_events};
 

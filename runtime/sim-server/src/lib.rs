@@ -5,18 +5,25 @@
 //! independently, from raw bytes to raw bytes.
 //!
 //! # Shape
-//! One `state` is behind one mutex. It does no IO and has no clock; time is an argument. Around it:
+//! The modules form layers. A module imports only modules of its own line in this list or of the
+//! lines before. All but the last two do no IO and have no clock; time is an argument.
 //!
-//! - `http` receives requests and passes them to `http::dispatch`. That calls `limits`, `auth` and
-//!   the handler of the route's family (`orders`, `market_routes`, `wallet_routes`).
-//! - `stream` carries events and frames to WebSocket connections.
-//! - `control` injects faults on request.
-//! - A ticker advances the time.
-//!
-//! [`Machine`] is the same venue without the sockets.
+//! - Forms and settings: `request` (requests, responses, the route table), `settings`, `choices`,
+//!   `figures`, `json`, `account_id`, `user_frame`.
+//! - State by area, with the rules that need no other area: `faults` (fault switches), `counters`,
+//!   `limits`, `stream` (topics, frames, and the queues of connections), `accounts`, `wallet`.
+//! - `state`: all of these together.
+//! - Rules over several areas: `audience` (accounts and market), `user_events`, `advance` (the
+//!   time), `auth`.
+//! - Handlers: `market_routes`, `orders`, `wallet_routes`, `stream_routes`.
+//! - `dispatch` takes a request from raw bytes to its handler; `control` injects faults on request.
+//! - `machine`: [`Machine`] is the venue in the caller's time.
+//! - `http`: listeners, and connections over HTTP and WebSocket. The state is behind one mutex.
+//! - `start` binds the ports; a ticker advances the time.
 
 #![forbid(unsafe_code)]
 
+mod account_id;
 mod accounts;
 mod advance;
 mod audience;

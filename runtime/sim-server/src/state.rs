@@ -4,7 +4,8 @@ use windvane_model::{AssetId, Instrument, InstrumentId, Surface, Time, VenueOrde
 use windvane_protocol::Assets;
 use windvane_sim::{OpenTerms, OrderView, Triggered, VenueConfigError};
 
-use crate::accounts::{Account, AccountId, AccountKeys, Moment, ORDER_IDS, Past, made};
+use crate::account_id::AccountId;
+use crate::accounts::{Account, AccountKeys, Moment, ORDER_IDS, Past, made};
 use crate::choices::{
     AfterReconnect, Choices, ClosingLeft, EndedIdReuse, FeeAsset, IocEnd, ListenKeyLife, OrderIds,
     Point, PostOnlyCross, SpotFeeAsset, StreamEnd, TradeIdScope, TriggerEvents, WeightWindow,

@@ -11,11 +11,11 @@ use windvane_protocol::Assets;
 use windvane_sim::{Bracket, QueueModel, StreamEvent, Venue, VenueConfig, VenueConfigError};
 
 use super::history::History;
-use super::id::AccountId;
 use super::keys::Made;
 use super::listen_key::ListenKeys;
 use super::nonces::Nonces;
 use super::past::Past;
+use crate::account_id::AccountId;
 use crate::limits::OrderCounts;
 
 /// Order ids of the account with index n start after n times this number, so that no two accounts

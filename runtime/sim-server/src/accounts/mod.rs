@@ -2,7 +2,6 @@
 
 mod account;
 mod history;
-mod id;
 mod keys;
 mod listen_key;
 mod nonces;
@@ -14,7 +13,6 @@ pub(crate) use account::{
     Account, Agent, ApiKey, Grants, MAKER_FEE, ORDER_IDS, TAKER_FEE, of_user,
 };
 pub(crate) use history::{Income, MarginChange, TradeRecord};
-pub(crate) use id::AccountId;
 pub use keys::AccountKeys;
 pub(crate) use keys::{drawn, made};
 pub(crate) use nonces::NonceError;

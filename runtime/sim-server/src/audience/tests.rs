@@ -5,7 +5,8 @@ use windvane_model::{
 use windvane_protocol::Assets;
 
 use super::*;
-use crate::accounts::{AccountId, TradeRecord};
+use crate::account_id::AccountId;
+use crate::accounts::TradeRecord;
 // Not the function of the same name in `audience`.
 use crate::advance::advance;
 use crate::settings::Settings;

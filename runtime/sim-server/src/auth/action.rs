@@ -6,7 +6,8 @@ use windvane_protocol::Brand;
 use windvane_protocol::brand::upper_first;
 use windvane_protocol::sign::{TypedError, signer_of, typed};
 
-use crate::accounts::{Account, AccountId, of_user};
+use crate::account_id::AccountId;
+use crate::accounts::{Account, of_user};
 use crate::request::{Params, Refusal, evm_address, invalid};
 use crate::settings::Settings;
 use crate::wallet::{Chain, chain_of};

@@ -6,7 +6,8 @@ use windvane_protocol::sign::hmac::verifies;
 use super::claim::{Claim, granted, rejected};
 use super::raw;
 use super::time::check_time;
-use crate::accounts::{Account, AccountId};
+use crate::account_id::AccountId;
+use crate::accounts::Account;
 use crate::request::Refusal;
 
 /// The header of the API key.

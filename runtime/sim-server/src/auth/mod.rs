@@ -22,7 +22,8 @@ use windvane_protocol::route::{Listing, Scheme, Security, Surface, Version};
 
 pub(crate) use time::check_time;
 
-use crate::accounts::{Account, AccountId};
+use crate::account_id::AccountId;
+use crate::accounts::Account;
 use crate::request::{Found, Params, Received, Refusal};
 use crate::settings::Settings;
 use claim::Claim;

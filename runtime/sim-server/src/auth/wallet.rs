@@ -8,7 +8,8 @@ use windvane_protocol::sign::{MessageDomain, signer_of};
 
 use super::claim::{Claim, granted, rejected, whitelisted};
 use super::raw;
-use crate::accounts::{Account, AccountId, Grants, NonceError, of_user};
+use crate::account_id::AccountId;
+use crate::accounts::{Account, Grants, NonceError, of_user};
 use crate::request::{Refusal, evm_address, integer, invalid, missing};
 
 /// Verifies a `Message` that an agent or the main wallet signed.

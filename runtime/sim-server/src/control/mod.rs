@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use windvane_model::Time;
 
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::advance::advance;
 use crate::choices::{AnswerTiming, OpenPoint};
 use crate::faults::{Plan, Seen};

@@ -8,7 +8,8 @@ use windvane_model::{ClientOrderId, InstrumentId, Surface, Time};
 use windvane_sim::{FuturesBalance, OrderView, PositionView};
 
 use super::switches;
-use crate::accounts::{Account, AccountId, Agent, ApiKey, Grants, TradeRecord};
+use crate::account_id::AccountId;
+use crate::accounts::{Account, Agent, ApiKey, Grants, TradeRecord};
 use crate::counters::Ledger;
 use crate::faults::Switch;
 use crate::figures::{amount, fine_price, price, qty};

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use windvane_model::Time;
 use windvane_protocol::route::{Counted, Route, Surface};
 
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::advance::advance;
 use crate::choices::RefusedCount;
 use crate::request::{Answer, Call, Family, Params, Received, Refusal, Sent, check};

@@ -1,5 +1,5 @@
 //! The sockets: one listener per port, HTTP/1 with keep-alive, and WebSocket connections. This
-//! module only moves bytes; the modules below it interpret them.
+//! module only moves bytes; `dispatch`, `control` and `stream_routes` interpret them.
 
 mod connection;
 mod exchange;

@@ -6,7 +6,8 @@ use windvane_sim::{FuturesBalance, PositionView};
 
 use super::position_rows::{listed, notional_max, touched_ms};
 use super::venue_request::{instrument, surface};
-use crate::accounts::{AccountId, MAKER_FEE, Moment, TAKER_FEE};
+use crate::account_id::AccountId;
+use crate::accounts::{MAKER_FEE, Moment, TAKER_FEE};
 use crate::choices::figures::entry_price;
 use crate::choices::{AccountAssets, AccountLag, AccountPositions, PositionLag};
 use crate::figures::{amount, qty};

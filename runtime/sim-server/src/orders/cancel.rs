@@ -8,7 +8,7 @@ use windvane_sim::OrderView;
 use super::record::{self, Place};
 use super::terms;
 use super::venue_request::{instrument, perform, refused, settled, surface, unanswered};
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::choices::CancelUnknown;
 use crate::request::{Answer, Body, Call, Params, Refusal, invalid, missing};
 use crate::state::State;

@@ -12,7 +12,7 @@ use super::record::{self, Place};
 use super::reject;
 use super::terms::Reading;
 use super::venue_request::{instrument, perform_with_surcharge, settled, surface, unanswered};
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::choices::{AckAnswer, BatchOrder, DuplicateCode, ForeignIds, RejectForm};
 use crate::request::{Answer, Body, Call, Params, Refusal, check_entry, invalid, missing};
 use crate::state::State;

@@ -3,7 +3,7 @@
 use windvane_model::{Amount, PositionSide};
 use windvane_sim::PositionView;
 
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::choices::OneWaySides;
 use crate::figures::amount;
 use crate::state::State;

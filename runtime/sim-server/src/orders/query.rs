@@ -7,7 +7,7 @@ use super::cancel::Named;
 use super::record::{self, Place};
 use super::span::{Span, WEEK_MS, cut, limit};
 use super::venue_request::{instrument, maybe_instrument, surface};
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::choices::{EndedListed, OpenOrdersLag, QueryLag, QueryUnknown};
 use crate::request::{Answer, Body, Call, Refusal};
 use crate::state::State;

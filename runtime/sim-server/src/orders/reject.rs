@@ -13,7 +13,7 @@ use windvane_model::{
 };
 use windvane_sim::{OrderEvent, OrderView, StreamEvent};
 
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::request::Refusal;
 use crate::state::State;
 use crate::user_events;

@@ -4,7 +4,7 @@ use windvane_model::protocol::{Outcome, Refusal as VenueRefusal, Reply, Request}
 use windvane_model::{InstrumentId, Surface};
 use windvane_sim::VenueMessage;
 
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::request::{Call, Params, Refusal};
 use crate::state::State;
 

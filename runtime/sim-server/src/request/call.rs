@@ -4,7 +4,7 @@ use windvane_model::Time;
 use windvane_protocol::route::{Listing, Route};
 
 use super::{Params, Refusal};
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 
 /// The input of a handler: a request that has passed every general check.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,8 @@
 use windvane_model::Surface;
 use windvane_sim::{Cause, OrderEvent};
 
-use crate::accounts::{AccountId, Income, of_user};
+use crate::account_id::AccountId;
+use crate::accounts::{Income, of_user};
 use crate::state::State;
 
 /// Pays the builder its share of a fill.

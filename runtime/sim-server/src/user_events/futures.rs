@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use windvane_model::{Amount, ExecutionType, OrderStatus, OrderType, Time, WorkingType};
 use windvane_sim::{FuturesBalance, OrderEvent, PositionView};
 
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::choices::figures::{average_price, entry_price, fee, profit};
 use crate::choices::{
     EventBalances, EventPositions, FeeInEvent, FlatPosition, LiquidationExecution,

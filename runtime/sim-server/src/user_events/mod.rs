@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use windvane_model::{Amount, Surface};
 use windvane_sim::{Cause, StreamEvent};
 
-use crate::accounts::{AccountId, Income};
+use crate::account_id::AccountId;
+use crate::accounts::Income;
 use crate::audience;
 use crate::choices::{self, Arranged, Arrival, EventTimes, StreamDelay, Subject, UnknownEvents};
 use crate::state::State;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windvane_model::Time;
 use windvane_sim::{Cause, OrderEvent, SpotBalance};
 
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::choices::EventBalances;
 use crate::choices::figures::{average_price, fee};
 use crate::figures::{amount, price, qty};

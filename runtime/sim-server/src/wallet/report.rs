@@ -5,7 +5,7 @@ use windvane_protocol::Assets;
 
 use super::builders::Builder;
 use super::wallets::{Own, Wallets};
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 
 /// The wallet data of an account.
 pub(crate) fn report(wallets: &Wallets, assets: &Assets, id: AccountId, now_ms: i64) -> Value {

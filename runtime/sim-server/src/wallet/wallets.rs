@@ -12,7 +12,8 @@ use super::builders::{Attribution, Builder, fraction};
 use super::daily_limits::{Spent, TOTAL_DAILY_USD, USER_DAILY_USD};
 use super::movements::{Direction, Movement};
 use super::transfer_ids::TransferIds;
-use crate::accounts::{AccountId, drawn};
+use crate::account_id::AccountId;
+use crate::accounts::drawn;
 use crate::request::{Refusal, evm_address, invalid};
 
 /// Maximum number of users with a number for `createApiKey`. The oldest is dropped first.

@@ -7,7 +7,7 @@ use alloy_primitives::Address;
 use serde_json::{Value, json};
 
 use super::values::{self, check_network, number};
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::request::{Answer, Body, Call, Refusal};
 use crate::state::State;
 use crate::wallet::{Builder, fraction};

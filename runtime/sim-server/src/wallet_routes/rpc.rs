@@ -16,7 +16,8 @@ use windvane_model::{Amount, InstrumentId, PositionSide, Side, Surface};
 use windvane_sim::{OrderView, PositionView};
 
 use super::values::number;
-use crate::accounts::{AccountId, of_user};
+use crate::account_id::AccountId;
+use crate::accounts::of_user;
 use crate::choices::figures::entry_price;
 use crate::choices::{InfoLag, InfoPositions};
 use crate::figures;

@@ -8,7 +8,8 @@ use windvane_model::Surface;
 use windvane_sim::Cause;
 
 use super::values;
-use crate::accounts::{AccountId, of_user};
+use crate::account_id::AccountId;
+use crate::accounts::of_user;
 use crate::figures;
 use crate::request::{Answer, Body, Call, Refusal, invalid};
 use crate::state::State;

@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 use windvane_model::{AssetId, Surface};
 
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::figures::amount;
 use crate::request::{Answer, Body, Call};
 use crate::state::State;

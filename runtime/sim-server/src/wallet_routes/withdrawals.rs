@@ -14,7 +14,8 @@ use windvane_protocol::sign::solana;
 use windvane_sim::Cause;
 
 use super::values;
-use crate::accounts::{AccountId, drawn};
+use crate::account_id::AccountId;
+use crate::accounts::drawn;
 use crate::auth::action::{self, bad_signature};
 use crate::request::{Answer, Body, Call, Refusal, integer};
 use crate::state::State;

@@ -13,7 +13,7 @@ use super::arguments::{
     ActError, Done, SURFACES, account_of, amount_of, instrument_of, optional_account, surface_of,
     unfit,
 };
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::faults::{Fields, required};
 use crate::state::State;
 use crate::user_events;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use windvane_model::decimal::exact_mantissa;
 use windvane_model::{Amount, InstrumentId, Price, Qty, Surface};
 
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::faults::{FieldError, Fields, required};
 use crate::request::Refusal;
 use crate::state::State;

@@ -9,7 +9,7 @@ use windvane_model::{
 use windvane_sim::{OrderView, VenueMessage};
 
 use super::arguments::{ActError, Done, account_of, instrument_of, price_of, qty_of, unfit};
-use crate::accounts::AccountId;
+use crate::account_id::AccountId;
 use crate::faults::{Fields, required};
 use crate::state::State;
 
