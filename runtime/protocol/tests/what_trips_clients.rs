@@ -209,7 +209,7 @@ const POINTS: [Point; 15] = [
                 "prepared_bytes_are_sent_unchanged",
             ),
             (
-                "sim-server/src/http/params.rs",
+                "sim-server/src/request/params.rs",
                 "names_have_no_case_and_values_are_decoded",
             ),
             (

@@ -6,7 +6,8 @@ use windvane_sim::{Deal, StreamEvent};
 
 use windvane_sim_market::{Board, Deed, Filled, Sink, Symbol, Update};
 
-use crate::state::{Account, State};
+use crate::accounts::Account;
+use crate::state::State;
 use crate::stream::Hub;
 
 /// Applies every market event up to `now` to the board, the accounts and the streams.

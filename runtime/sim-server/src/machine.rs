@@ -13,13 +13,17 @@ use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 use windvane_model::{Surface, Time};
 
+use crate::accounts::AccountKeys;
+use crate::advance::advance;
 use crate::choices::ServerPings;
 use crate::control;
-use crate::http::{Ended, Port, Refusal, Sent, dispatch, ended};
-use crate::settings::Settings;
-use crate::start::{StartError, check_settings};
-use crate::state::{AccountKeys, State};
-use crate::stream::{self, End, Order, Seat, StreamLimits};
+use crate::dispatch;
+use crate::faults::{Ended, ended};
+use crate::request::{Port, Received, Refusal, Sent};
+use crate::settings::{Settings, StartError, StreamLimits, check_settings};
+use crate::state::State;
+use crate::stream::{End, Order, Seat};
+use crate::stream_routes;
 
 /// A request as it would be received from the network.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +118,7 @@ impl Machine {
     /// checked only then and at requests.
     pub fn advance(&mut self, now: Time) {
         let now = self.state.choices.venue_time(now);
-        self.state.advance(now);
+        advance(&mut self.state, now);
         self.tend_streams(now);
     }
 
@@ -136,7 +140,7 @@ impl Machine {
     pub fn request(&mut self, request: &HttpRequest<'_>, now: Time) -> HttpResult {
         let now = self.state.choices.venue_time(now);
         let headers = header_map(request.headers);
-        let received = dispatch::Received {
+        let received = Received {
             port: request.port,
             ip: request.ip,
             method: request.method,
@@ -203,7 +207,7 @@ impl Machine {
     ) -> Result<StreamId, Response> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let now = self.state.choices.venue_time(now);
-        let seat = stream::sit(&mut self.state, port, ip, (path, Some(query)), now);
+        let seat = stream_routes::sit(&mut self.state, port, ip, (path, Some(query)), now);
         let refused = |refusal: Refusal| Response::of(Sent::new(Err(refusal)));
         let seat = seat.map_err(refused)?;
         let id = StreamId(seat.id.0);
@@ -227,7 +231,7 @@ impl Machine {
     pub fn send_text(&mut self, stream: StreamId, text: &str, now: Time) {
         self.advance(now);
         if let Some(seated) = self.seats.get(&stream) {
-            stream::handle_message(&mut self.state, seated.seat.id, text);
+            stream_routes::handle_message(&mut self.state, seated.seat.id, text);
         }
     }
 

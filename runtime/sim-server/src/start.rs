@@ -7,35 +7,16 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crate::http::{self, Port, Shared};
-use crate::settings::Settings;
-use crate::state::{AccountKeys, State};
+use crate::accounts::AccountKeys;
+use crate::advance::advance;
+use crate::http::{self, Shared};
+use crate::request::Port;
+use crate::settings::{Settings, StartError, check_settings};
+use crate::state::State;
 
 /// Interval at which the time advances. Countdowns are checked about every 10 ms
 /// (docs/interface/futures.md#countdowncancelall).
 const TICK: Duration = Duration::from_millis(10);
-
-/// Why a server cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// A port is not available.
-    #[error("cannot listen on 127.0.0.1:{port}: {source}; choose another --port, or 0")]
-    Bind {
-        /// The port.
-        port: u16,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// The five ports would exceed the highest port number.
-    #[error("port = {0} leaves no room for five ports; choose one up to 65531, or 0")]
-    Port(u16),
-    /// Too few or too many accounts.
-    #[error("accounts = {0} must lie between 2 and {max}", max = Settings::ACCOUNTS_MAX)]
-    Accounts(u16),
-    /// No account can trade these instruments.
-    #[error("the market's instruments cannot form a venue: {0}")]
-    Venue(#[from] windvane_sim::VenueConfigError),
-}
 
 /// The addresses of the server, as `host:port`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,15 +85,6 @@ pub async fn start(settings: Settings) -> Result<Running, StartError> {
     })
 }
 
-/// Refuses settings with which no venue can run.
-pub(crate) fn check_settings(settings: &Settings) -> Result<(), StartError> {
-    if (2..=Settings::ACCOUNTS_MAX).contains(&settings.accounts) {
-        Ok(())
-    } else {
-        Err(StartError::Accounts(settings.accounts))
-    }
-}
-
 async fn bind(first: u16, offset: u16) -> Result<(TcpListener, SocketAddr), StartError> {
     let port = match first {
         0 => 0,
@@ -131,6 +103,6 @@ async fn tick(shared: Arc<Shared>) {
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        shared.at_present(State::advance);
+        shared.at_present(advance);
     }
 }

@@ -5,8 +5,13 @@ use windvane_model::{
 use windvane_protocol::Assets;
 
 use super::*;
+use crate::account_id::AccountId;
+use crate::accounts::TradeRecord;
+// Not the function of the same name in `audience`.
+use crate::advance::advance;
 use crate::settings::Settings;
-use crate::state::{AccountId, State, TradeRecord};
+use crate::state::State;
+use crate::user_events;
 use windvane_model::market::Level;
 use windvane_sim_market::listing;
 use windvane_sim_market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
@@ -98,11 +103,11 @@ fn stop(side: Side, price: i64, qty: i64) -> OrderTerms {
 impl SharedMarket {
     fn request(&mut self, account: u16, request: &Request) {
         self.now = self.now.plus_ms(3);
-        self.state.advance(self.now);
+        advance(&mut self.state, self.now);
         let venue = &mut self.state.account_mut(AccountId(account)).venue;
         venue.request(self.now, request);
         while venue.poll().is_some() {}
-        self.state.publish_user_events();
+        user_events::publish_all(&mut self.state);
     }
 
     fn place(&mut self, account: u16, terms: OrderTerms) {
@@ -117,9 +122,9 @@ impl SharedMarket {
 
     fn happens(&mut self, event: &MarketEvent<'_>) {
         self.now = self.now.plus_ms(3);
-        self.state.advance(self.now);
+        advance(&mut self.state, self.now);
         inject(&mut self.state, self.now, BTC, event);
-        self.state.publish_user_events();
+        user_events::publish_all(&mut self.state);
     }
 
     fn trades(&mut self, price: i64, qty: i64, buyer_is_maker: bool) {
@@ -308,7 +313,7 @@ fn the_insurance_fund_prints_no_trade() {
     venue
         .deleverage(shared_market.now, BTC, position, Qty(4))
         .unwrap();
-    shared_market.state.publish_user_events();
+    user_events::publish_all(&mut shared_market.state);
     shared_market.place(0, market(Side::Buy, 1));
     assert_eq!(
         shared_market.tape(),
@@ -415,7 +420,7 @@ impl SharedMarket {
             }
             Step::Time => {
                 self.now = self.now.plus_ms(120);
-                self.state.advance(self.now);
+                advance(&mut self.state, self.now);
             }
         }
     }

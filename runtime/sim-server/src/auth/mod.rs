@@ -11,60 +11,54 @@
 //! | `recvWindow` over 60000 | 400 | -1130 |
 //! | nonce outside of its window, used before or expired | 400 | -4225 |
 
+pub(crate) mod action;
+mod claim;
 mod hmac;
 mod raw;
+mod time;
 mod wallet;
 
-use std::net::IpAddr;
+use windvane_protocol::route::{Listing, Scheme, Security, Surface, Version};
 
-use windvane_model::Time;
-use windvane_protocol::route::{Listing, Route, Scheme, Security, Surface, Version};
+pub(crate) use time::check_time;
 
-use crate::http::dispatch::Received;
-use crate::http::{Found, Params, Refusal};
-use crate::state::{AccountId, Grants, State};
-use crate::wallet::{action_account, is_action_alone};
-
-pub(crate) use hmac::check_time;
-
-/// A request and the route that it claims to use, before authentication.
-#[derive(Clone, Copy, Debug)]
-struct Claim<'a> {
-    route: &'static Route,
-    received: &'a Received<'a>,
-    params: &'a Params,
-    now: Time,
-}
+use crate::account_id::AccountId;
+use crate::accounts::Account;
+use crate::request::{Found, Params, Received, Refusal};
+use crate::settings::Settings;
+use claim::Claim;
 
 /// The account of a signed request; `None` for a request that needs no key, or the refusal.
 pub(crate) fn authenticate(
-    state: &mut State,
+    accounts: &mut [Account],
+    settings: &Settings,
     found: &Found,
     received: &Received<'_>,
     params: &Params,
-    now: Time,
+    clock_ms: i64,
 ) -> Result<Option<AccountId>, Refusal> {
     let claim = Claim {
+        settings,
         route: found.route,
         received,
         params,
-        now,
+        clock_ms,
     };
     let account = match found.scheme {
         Scheme::Open => return Ok(None),
-        Scheme::ApiKey => hmac::by_key(state, &claim).map(|(id, _)| id),
-        Scheme::Hmac if message_on_v2(found.listing, &claim) => wallet::message(state, &claim),
-        Scheme::Hmac => hmac::signed(state, &claim),
-        Scheme::Message if is_action_alone(found.route.name, params) => {
-            action_account(state, found.route.name, params)
+        Scheme::ApiKey => hmac::by_key(accounts, &claim).map(|(id, _)| id),
+        Scheme::Hmac if message_on_v2(found.listing, &claim) => wallet::message(accounts, &claim),
+        Scheme::Hmac => hmac::signed(accounts, &claim),
+        Scheme::Message if action::is_alone(found.route.name, params) => {
+            action::account(accounts, settings, found.route.name, params)
         }
         Scheme::Message if key_on_v3(found.listing, &claim) => {
-            hmac::by_key(state, &claim).map(|(id, _)| id)
+            hmac::by_key(accounts, &claim).map(|(id, _)| id)
         }
-        Scheme::Message if hmac_on_v3(found.listing, &claim) => hmac::signed(state, &claim),
-        Scheme::Message => wallet::message(state, &claim),
-        Scheme::WalletMessage => wallet::main_message(state, &claim),
-        Scheme::Typed(primary) => wallet::typed(state, &claim, primary),
+        Scheme::Message if hmac_on_v3(found.listing, &claim) => hmac::signed(accounts, &claim),
+        Scheme::Message => wallet::message(accounts, &claim),
+        Scheme::WalletMessage => wallet::main_message(accounts, &claim),
+        Scheme::Typed(primary) => wallet::typed(accounts, &claim, primary),
     };
     account.map(Some)
 }
@@ -108,32 +102,4 @@ fn message_on_v2(listing: &Listing, claim: &Claim<'_>) -> bool {
         && ["nonce", "signer"]
             .iter()
             .all(|field| claim.params.raw(field).is_some())
-}
-
-/// An invalid key, or one without the permission (-2015).
-fn rejected() -> Refusal {
-    let msg = "Invalid API-key, IP, or permissions for action.";
-    Refusal::new(-2015, msg).with_status(401)
-}
-
-/// Whether the grants allow the route.
-fn granted(route: &Route, grants: Grants) -> bool {
-    match (route.security, route.surface) {
-        (Security::None, _) => true,
-        (Security::UserData | Security::UserStream | Security::MarketData, _) => grants.read,
-        (Security::Withdraw, _) => grants.withdraw,
-        (_, Surface::Spot) => grants.spot_trade,
-        (_, Surface::Futures) => grants.perp_trade,
-        (_, Surface::Chain | Surface::Rpc) => grants.spot_trade && grants.perp_trade,
-    }
-}
-
-/// Whether a comma-separated whitelist contains this address. An empty list allows every address.
-fn whitelisted(list: &str, ip: IpAddr) -> bool {
-    let mut entries = list
-        .split(',')
-        .map(str::trim)
-        .filter(|e| !e.is_empty())
-        .peekable();
-    entries.peek().is_none() || entries.any(|entry| entry.parse() == Ok(ip))
 }

@@ -1,7 +1,6 @@
 //! The signed bytes: query string and body as received, without the signature.
 
-use crate::http::dispatch::Received;
-use crate::http::{Params, Refusal, missing};
+use crate::request::{Params, Received, Refusal, missing};
 
 /// The signed bytes and their signature.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,42 +1,24 @@
 //! The control port: fault switches and the exact state of the venue, for tests of any client.
 //! `runtime/sim-server/CONTROL.md` describes its requests and responses.
 //!
-//! The server calls each of these hooks in exactly one place:
-//!
-//! - [`plan`] before each request of the other ports.
-//! - [`count_request`] and [`answered`] to count requests and responses.
-//! - [`noted`] for every user event of every account.
-//! - [`user_event`] for each event to send on the streams.
-//! - [`Gaps::lose`] for public frames.
-//! - [`advance`] as time passes.
-//! - [`answer`] for requests to the control port.
+//! The server calls [`plan`] before each request of the other ports, and [`answer`] for requests to
+//! the control port.
 
 mod act;
-mod counters;
-mod faults;
-mod fields;
-mod plan;
 mod state_report;
-mod switch;
+mod switches;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use windvane_model::Time;
-use windvane_protocol::route;
-use windvane_sim::StreamEvent;
 
-pub(crate) use counters::Counters;
-pub(crate) use faults::{Faults, Gaps};
-pub(crate) use plan::{Ending, Plan};
-
+use crate::account_id::AccountId;
+use crate::advance::advance;
 use crate::choices::{AnswerTiming, OpenPoint};
-use crate::http::dispatch::Received;
-use crate::http::{Answer, Body, Refusal, Sent};
-use crate::state::{AccountId, State};
-use crate::stream::{Topic, UserFrame};
-use faults::{SWITCHES_MAX, Seen};
-use switch::{Fault, Switch, Target};
+use crate::faults::{Plan, Seen};
+use crate::request::{Body, Received, Refusal, Sent};
+use crate::state::State;
 
 /// Routes whose responses can be delayed until after their events, and the delay.
 const LATE_ROUTES: &[&str] = &[
@@ -47,17 +29,6 @@ const LATE_ROUTES: &[&str] = &[
     "cancel_batch_orders",
 ];
 const LATE_MS: u64 = 300;
-
-/// The user events of both surfaces.
-const EVENTS: &[&str] = &[
-    "ORDER_TRADE_UPDATE",
-    "ACCOUNT_UPDATE",
-    "ACCOUNT_CONFIG_UPDATE",
-    "MARGIN_CALL",
-    "listenKeyExpired",
-    "executionReport",
-    "outboundAccountPosition",
-];
 
 /// Decides how a request that was just read is handled. A WebSocket handshake counts as a request
 /// of the route `stream`.
@@ -108,64 +79,18 @@ fn claimed(state: &State, received: &Received<'_>) -> Option<AccountId> {
     Some(AccountId(place as u16))
 }
 
-/// Counts a request of a route.
-pub(crate) fn count_request(state: &mut State, route: &'static str) {
-    state.counters.count(route);
-}
-
-/// Counts a response of the venue, before any fault changes it.
-pub(crate) fn answered(state: &mut State, answer: &Answer) {
-    state.counters.answer(answer);
-}
-
-/// Records a user event of an account, whether it is sent or not.
-pub(crate) fn noted(state: &mut State, account: AccountId, event: &StreamEvent) {
-    state.counters.event(account.0, event);
-}
-
-/// Passes a user event to the streams: now, later, twice or never.
-pub(crate) fn user_event(state: &mut State, frame: &UserFrame) {
-    if state.faults.is_quiet() && frame.delay_ms == 0 {
-        return state.hub.send_user(frame);
-    }
-    let owner = state.accounts.iter().position(|account| {
-        let key = account.listen_keys.valid(frame.surface);
-        key.is_some_and(|key| key.key == frame.listen_key)
-    });
-    let owner = owner.map(|place| place as u16);
-    for frame in state.faults.carry(frame, owner, state.now) {
-        state.hub.send_user(&frame);
-    }
-}
-
-/// Sends the delayed events that are due at `now`.
-pub(crate) fn advance(state: &mut State, now: Time) {
-    state.hub.gaps.retain(|switch| !switch.is_over(now));
-    if state.faults.is_quiet() {
-        return;
-    }
-    for frame in state.faults.due(now) {
-        state.hub.send_user(&frame);
-    }
-}
-
 /// Answers a request to the control port.
 pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> Sent {
-    state.advance(now);
+    advance(state, now);
     let path = received.path.trim_end_matches('/');
     if (received.method, path) == ("GET", "/state") {
         return Sent::new(state_report::state_report(state, received.query).map(Body));
     }
     let done = match (received.method, path) {
         ("GET", "/faults") => Ok(state_report::faults(state)),
-        ("POST", "/faults") => set(state, received.body, now),
-        ("DELETE", "/faults") => {
-            state.faults.clear_all(now);
-            state.hub.gaps.retain(|_| false);
-            advance(state, now);
-            Ok(json!({}))
-        }
-        ("DELETE", _) if path.starts_with("/faults/") => clear(state, path),
+        ("POST", "/faults") => switches::set(state, received.body, now),
+        ("DELETE", "/faults") => Ok(switches::clear_all(state, now)),
+        ("DELETE", _) if path.starts_with("/faults/") => switches::clear(state, path),
         ("GET", "/choices") => Ok(choices(state)),
         ("POST", "/choices") => choose(state, received.body),
         ("POST", "/act") => act::act(state, received.body, now).map_err(Refusal::from),
@@ -204,83 +129,4 @@ fn choose(state: &mut State, body: &[u8]) -> Result<Value, Refusal> {
     state.choices = choices;
     state.apply_choices();
     Ok(json!({}))
-}
-
-fn set(state: &mut State, body: &[u8], now: Time) -> Result<Value, Refusal> {
-    if switches(state).count() >= SWITCHES_MAX {
-        let msg = format!("{SWITCHES_MAX} switches are on; turn some off first.");
-        return Err(Refusal::new(-1130, msg));
-    }
-    let (id, seed) = (state.faults.next_id(), state.settings.seed);
-    let switch = Switch::parse(body, id, seed, now);
-    let switch = switch.map_err(|error| Refusal::new(-1130, error.to_string()))?;
-    check_target(state, &switch.target)?;
-    state.faults.give_id();
-    if switch.fault == Fault::Gap {
-        state.hub.gaps.set(switch);
-    } else {
-        state.faults.set(switch);
-    }
-    Ok(json!({ "id": id }))
-}
-
-/// Refuses a switch that can never match, because it must be a mistake.
-fn check_target(state: &State, target: &Target) -> Result<(), Refusal> {
-    let unmet = |field: &str, value: &str, rule: &str| {
-        Refusal::new(-1130, format!("{field} = {value}: must be {rule}"))
-    };
-    if let Some(route) = &target.route {
-        let mut all = route::all().map(|route| route.name).chain(["stream"]);
-        if !all.any(|name| switch::names(route, name)) {
-            let rule = "a route as `windvane routes` prints it, or its beginning and *, or stream";
-            return Err(unmet("route", route, rule));
-        }
-    }
-    if let Some(event) = &target.event
-        && !EVENTS.contains(&event.as_str())
-    {
-        return Err(unmet(
-            "event",
-            event,
-            &format!("one of {}", EVENTS.join(", ")),
-        ));
-    }
-    if let Some(topic) = &target.topic
-        && !Topic::may_fit(topic, &state.board)
-    {
-        let rule = "a public stream of a symbol here, or its beginning and *";
-        return Err(unmet("topic", topic, rule));
-    }
-    let account = target.account.map(usize::from);
-    match account.filter(|place| *place >= state.accounts.len()) {
-        Some(place) => {
-            let rule = "the place of an account in the ready line";
-            Err(unmet("account", &place.to_string(), rule))
-        }
-        None => Ok(()),
-    }
-}
-
-/// All active switches.
-fn switches(state: &State) -> impl Iterator<Item = &Switch> {
-    state
-        .faults
-        .switches()
-        .iter()
-        .chain(state.hub.gaps.switches())
-}
-
-fn clear(state: &mut State, path: &str) -> Result<Value, Refusal> {
-    let text = path.trim_start_matches("/faults/");
-    let id = text.parse().ok();
-    let cleared = id.is_some_and(|id| {
-        let gaps = state.hub.gaps.retain(|switch| switch.id != id);
-        state.faults.clear(id) || gaps > 0
-    });
-    if cleared {
-        Ok(json!({}))
-    } else {
-        let msg = format!("No switch {text} is on.");
-        Err(Refusal::new(-1130, msg).with_status(404))
-    }
 }

@@ -7,11 +7,15 @@ use serde_json::{Map, Value, json};
 use windvane_model::{ClientOrderId, InstrumentId, Surface, Time};
 use windvane_sim::{FuturesBalance, OrderView, PositionView};
 
-use super::counters::Ledger;
-use super::switch::Switch;
+use super::switches;
+use crate::account_id::AccountId;
+use crate::accounts::{Account, Agent, ApiKey, Grants, TradeRecord};
+use crate::counters::Ledger;
+use crate::faults::Switch;
 use crate::figures::{amount, fine_price, price, qty};
-use crate::http::Refusal;
-use crate::state::{Account, AccountId, Agent, ApiKey, Grants, State, TradeRecord};
+use crate::request::Refusal;
+use crate::state::State;
+use crate::wallet::report as wallet_report;
 
 /// The requested part of the state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,7 +131,7 @@ pub(super) fn faults(state: &State) -> Value {
             "until_ms": (switch.until != Time::NEVER).then(|| switch.until.millis()),
         })
     };
-    let switches: Vec<_> = super::switches(state).map(shown).collect();
+    let switches: Vec<_> = switches::all(state).map(shown).collect();
     json!({ "switches": switches, "held_events": state.faults.held_len() })
 }
 
@@ -157,7 +161,7 @@ fn account(state: &State, id: AccountId, brief: bool) -> AccountTruth {
         settings: settings(state, account),
         trades: rows(trades.map(|record| trade(state, record))),
         user: account.user.to_checksum(None),
-        wallet: crate::wallet::report(state, id),
+        wallet: wallet_report(&state.wallets, &state.assets, id, state.clock_ms(state.now)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! One request and its response. This module reads the body, calls [`dispatch`](super::dispatch)
+//! One request and its response. This module reads the body, calls [`dispatch`](crate::dispatch)
 //! under the lock, and applies the fault plan to the response.
 
 use std::net::IpAddr;
@@ -11,24 +11,30 @@ use hyper::body::Incoming;
 use hyper::{Request, Response};
 use tokio::time::timeout;
 
-use super::answer::Sent;
-use super::dispatch::{self, Received};
-use super::{Cut, Port, Refusal, Shared};
-use crate::control::{self, Ending};
-use crate::{limits, stream};
+use super::shared::Shared;
+use super::websocket;
+use crate::control;
+use crate::dispatch;
+use crate::faults::{Ended, Ending, ended};
+use crate::request::{Port, Received, Refusal, Sent};
 
 /// The longest body of a request, in bytes.
 const BODY_MAX: usize = 64 * 1024;
 /// How long a half-open connection is kept.
 const HALF_OPEN: Duration = Duration::from_mins(10);
 
-pub(crate) async fn exchange(
+/// No response is sent, and the connection is cut.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection is cut without an answer")]
+pub(super) struct Cut;
+
+pub(super) async fn exchange(
     shared: Arc<Shared>,
     port: Port,
     ip: IpAddr,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Cut> {
-    if port != Port::Control && stream::is_upgrade(&request) {
+    if port != Port::Control && websocket::is_upgrade(&request) {
         return upgrade(&shared, port, ip, request).await;
     }
     let (head, body) = request.into_parts();
@@ -73,30 +79,6 @@ pub(crate) async fn exchange(
     }
 }
 
-/// How an exchange ends.
-#[derive(Debug)]
-pub(crate) enum Ended {
-    /// A response is sent.
-    Sent(Sent),
-    /// The connection is cut.
-    Cut,
-    /// Nothing is sent, and the connection stays open.
-    HalfOpen,
-}
-
-/// Applies the fault plan to the venue's response.
-pub(crate) fn ended(ending: Ending, sent: Option<Sent>) -> Ended {
-    match (ending, sent) {
-        (Ending::AsIs, Some(sent)) | (Ending::Instead(sent), _) => Ended::Sent(sent),
-        (Ending::Half, Some(mut sent)) => {
-            sent.body = sent.body.chars().take(sent.body.len() / 2).collect();
-            Ended::Sent(sent)
-        }
-        (Ending::Cut, _) | (Ending::AsIs | Ending::Half, None) => Ended::Cut,
-        (Ending::HalfOpen, _) => Ended::HalfOpen,
-    }
-}
-
 /// A WebSocket handshake. Faults can affect it like any request.
 async fn upgrade(
     shared: &Arc<Shared>,
@@ -116,7 +98,7 @@ async fn upgrade(
     let plan = shared.at_present(|state, now| control::plan(state, &received, now));
     wait(plan.before_ms.saturating_add(plan.after_ms)).await;
     match plan.ending {
-        Ending::AsIs => stream::accept(shared, port, ip, request)
+        Ending::AsIs => websocket::accept(shared, port, ip, request)
             .or_else(|refusal| response(refused(shared, port, ip, refusal))),
         Ending::Instead(sent) => response(sent),
         Ending::Half | Ending::Cut => Err(Cut),
@@ -133,7 +115,8 @@ fn refused(shared: &Shared, port: Port, ip: IpAddr, refusal: Refusal) -> Sent {
     let mut sent = Sent::new(Err(refusal));
     if port != Port::Control {
         shared.at_present(|state, now| {
-            limits::add_used_weight(state, port.surface(), ip, now, &mut sent.headers);
+            let (limits, choices) = (&mut state.limits, &state.choices);
+            limits.add_used_weight(choices, port.surface(), ip, now, &mut sent.headers);
         });
     }
     sent

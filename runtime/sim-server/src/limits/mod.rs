@@ -18,11 +18,9 @@ use std::net::IpAddr;
 use windvane_model::Time;
 use windvane_protocol::route::{Counted, Route, Surface};
 
-use crate::choices::{InfoWeight, OrderLimitRetry, SpotWeight};
-use crate::http::dispatch::Received;
-use crate::http::{Params, Refusal};
-use crate::settings::Settings;
-use crate::state::{AccountId, State};
+use crate::choices::{Choices, InfoWeight, OrderLimitRetry, SpotWeight};
+use crate::request::{Params, Refusal};
+use crate::settings::LimitSettings;
 pub(crate) use window::{Begin, OrderCounts, Window};
 
 /// Sent with every response (docs/interface/limits.md#headers).
@@ -34,41 +32,6 @@ const BAN_MIN_MS: i64 = 2 * MINUTE_MS;
 const BAN_MAX_MS: i64 = 3 * 24 * 60 * MINUTE_MS;
 /// Maximum number of addresses to remember. Idle ones are dropped first.
 const ADDRESSES_MAX: usize = 10_000;
-
-/// The limits in force, as `rateLimits` shows them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LimitSettings {
-    /// Spot: weight per minute and IP.
-    pub spot_weight: u32,
-    /// Spot: orders per minute and account.
-    pub spot_orders: u32,
-    /// Spot: orders per 10 seconds and account.
-    pub spot_orders_10s: u32,
-    /// Futures, chain and info endpoint, each with its own counter: weight per minute and IP.
-    pub futures_weight: u32,
-    /// Futures: orders per minute and account.
-    pub futures_orders: u32,
-    /// Number of 429 responses that an IP gets in one minute before it is banned.
-    pub patience: u32,
-    /// Maximum number of open connections per port, including upgraded ones. Further connections
-    /// wait. The documents have no such limit; it bounds the server's memory.
-    pub connections: usize,
-}
-
-impl Default for LimitSettings {
-    /// The samples of docs/interface/limits.md#limits-in-force, of spot the second.
-    fn default() -> Self {
-        Self {
-            spot_weight: 6_000,
-            spot_orders: 6_000,
-            spot_orders_10s: 300,
-            futures_weight: 2_400,
-            futures_orders: 1_200,
-            patience: 10,
-            connections: 4_096,
-        }
-    }
-}
 
 /// One entry of `rateLimits`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,9 +99,9 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: LimitSettings) -> Self {
         Self {
-            settings: settings.limits,
+            settings,
             begin: Begin::default(),
             weights: BTreeMap::new(),
             refused: BTreeMap::new(),
@@ -283,6 +246,121 @@ impl Limits {
     }
 }
 
+/// The checks of a request, in their order.
+impl Limits {
+    /// Adds a request's weight to the use of its IP, reports the sum in a header, and refuses a
+    /// request above the limit (429, 418).
+    pub(crate) fn charge(
+        &mut self,
+        choices: &Choices,
+        surface: Surface,
+        weight: u32,
+        ip: IpAddr,
+        now: Time,
+        headers: &mut Vec<(&'static str, String)>,
+    ) -> Result<(), Refusal> {
+        let now_ms = now.millis();
+        let surface = counter(choices, surface);
+        let (used, within) = self.use_weight(ip, surface, weight, now_ms);
+        if !self.hides_weight {
+            headers.push((USED_WEIGHT, used.to_string()));
+        }
+        if within {
+            Ok(())
+        } else {
+            let window = self.weights.get(&(ip, surface)).copied();
+            let left_ms = window.unwrap_or_default().left_ms(MINUTE_MS, now_ms);
+            Err(self.refuse(ip, left_ms, now_ms))
+        }
+    }
+
+    /// Adds the weight that another program uses from the same address, and returns the sum.
+    pub(crate) fn use_by_others(
+        &mut self,
+        choices: &Choices,
+        surface: Surface,
+        ip: IpAddr,
+        weight: u32,
+        now: Time,
+    ) -> u32 {
+        let surface = counter(choices, surface);
+        let (used, _) = self.use_weight(ip, surface, weight, now.millis());
+        used
+    }
+
+    /// Reports the used weight of an address in a header, and adds nothing.
+    pub(crate) fn add_used_weight(
+        &mut self,
+        choices: &Choices,
+        surface: Surface,
+        ip: IpAddr,
+        now: Time,
+        headers: &mut Vec<(&'static str, String)>,
+    ) {
+        let used = self.use_by_others(choices, surface, ip, 0, now);
+        if !self.hides_weight {
+            headers.push((USED_WEIGHT, used.to_string()));
+        }
+    }
+
+    /// Applies the route's own limit per minute and IP (429 with `Retry-After`).
+    pub(crate) fn count_route(
+        &mut self,
+        route: &'static Route,
+        ip: IpAddr,
+        now: Time,
+    ) -> Result<(), Refusal> {
+        let Counted::PerMinute(limit) = route.counted else {
+            return Ok(());
+        };
+        let now_ms = now.millis();
+        let window = self.routes.entry((ip, route.name)).or_default();
+        if window.add(1, MINUTE_MS, now_ms, Begin::Clock) <= limit {
+            return Ok(());
+        }
+        let seconds = window.left_ms(MINUTE_MS, now_ms).div_ceil(1_000);
+        let msg = format!("Too many requests; current limit is {limit} requests per 1 MINUTE.");
+        let refusal = too_many(429, msg, Some(seconds));
+        Err(self.refuse_as(refusal, ip, now))
+    }
+
+    /// Counts orders of an account. Returns the headers of a successful response, or a 429 without
+    /// `Retry-After` (-1015).
+    pub(crate) fn count_orders(
+        &mut self,
+        choices: &Choices,
+        counts: &mut OrderCounts,
+        surface: Surface,
+        orders: u32,
+        ip: IpAddr,
+        now: Time,
+    ) -> Result<Vec<(&'static str, String)>, Refusal> {
+        let rules = self.rules(surface);
+        let mut headers = Vec::new();
+        for rule in rules.iter().filter(|rule| rule.rate_limit_type == "ORDERS") {
+            let (used, left_ms) =
+                counts.add(surface, rule.length_ms, orders, now.millis(), self.begin);
+            if used > rule.limit {
+                let msg = format!(
+                    "Too many new orders; current limit is {} orders per {} {}.",
+                    rule.limit, rule.interval_num, rule.interval
+                );
+                let mut refusal = Refusal::new(-1015, msg).with_status(429);
+                if choices.of::<OrderLimitRetry>() == OrderLimitRetry::Sent {
+                    refusal.retry_after_s = Some(left_ms.div_ceil(1_000));
+                }
+                return Err(self.refuse_as(refusal, ip, now));
+            }
+            let name = match rule.suffix {
+                "10S" => "x-mbx-order-count-10s",
+                _ => "x-mbx-order-count-1m",
+            };
+            headers.push((name, used.to_string()));
+        }
+        Ok(headers)
+    }
+}
+
 fn banned(until_ms: i64, now_ms: i64) -> Refusal {
     let seconds = (until_ms - now_ms).max(0).cast_unsigned().div_ceil(1_000);
     let msg = format!(
@@ -300,67 +378,13 @@ fn too_many(status: u16, msg: String, retry_after_s: Option<u64>) -> Refusal {
 }
 
 /// The surface whose weight counter is used for a request of this surface.
-fn counter(state: &State, surface: Surface) -> Surface {
-    let info = state.choices.of::<InfoWeight>() == InfoWeight::Futures;
-    let spot = state.choices.of::<SpotWeight>() == SpotWeight::Futures;
+fn counter(choices: &Choices, surface: Surface) -> Surface {
+    let info = choices.of::<InfoWeight>() == InfoWeight::Futures;
+    let spot = choices.of::<SpotWeight>() == SpotWeight::Futures;
     match surface {
         Surface::Rpc if info => Surface::Futures,
         Surface::Spot if spot => Surface::Futures,
         own => own,
-    }
-}
-
-/// Adds a request's weight to the use of its IP, reports the sum in a header, and refuses a request
-/// above the limit (429, 418).
-pub(crate) fn charge(
-    state: &mut State,
-    surface: Surface,
-    weight: u32,
-    received: &Received<'_>,
-    now: Time,
-    headers: &mut Vec<(&'static str, String)>,
-) -> Result<(), Refusal> {
-    let now_ms = now.millis();
-    let surface = counter(state, surface);
-    let limits = &mut state.limits;
-    let (used, within) = limits.use_weight(received.ip, surface, weight, now_ms);
-    if !limits.hides_weight {
-        headers.push((USED_WEIGHT, used.to_string()));
-    }
-    if within {
-        Ok(())
-    } else {
-        let window = limits.weights.get(&(received.ip, surface)).copied();
-        let left_ms = window.unwrap_or_default().left_ms(MINUTE_MS, now_ms);
-        Err(limits.refuse(received.ip, left_ms, now_ms))
-    }
-}
-
-/// Adds the weight that another program uses from the same address, and returns the sum.
-pub(crate) fn use_by_others(
-    state: &mut State,
-    surface: Surface,
-    ip: IpAddr,
-    weight: u32,
-    now: Time,
-) -> u32 {
-    let surface = counter(state, surface);
-    let (used, _) = state.limits.use_weight(ip, surface, weight, now.millis());
-    used
-}
-
-/// Reports the used weight of an address in a header, and adds nothing.
-pub(crate) fn add_used_weight(
-    state: &mut State,
-    surface: Surface,
-    ip: IpAddr,
-    now: Time,
-    headers: &mut Vec<(&'static str, String)>,
-) {
-    let surface = counter(state, surface);
-    let (used, _) = state.limits.use_weight(ip, surface, 0, now.millis());
-    if !state.limits.hides_weight {
-        headers.push((USED_WEIGHT, used.to_string()));
     }
 }
 
@@ -372,63 +396,6 @@ pub(crate) fn weight_of(route: &Route, params: Option<&Params>) -> u32 {
     route.weight.of(has_symbol, limit)
 }
 
-/// Applies the route's own limit per minute and IP (429 with `Retry-After`).
-pub(crate) fn count_route(
-    state: &mut State,
-    route: &'static Route,
-    ip: IpAddr,
-    now: Time,
-) -> Result<(), Refusal> {
-    let Counted::PerMinute(limit) = route.counted else {
-        return Ok(());
-    };
-    let now_ms = now.millis();
-    let window = state.limits.routes.entry((ip, route.name)).or_default();
-    if window.add(1, MINUTE_MS, now_ms, Begin::Clock) <= limit {
-        return Ok(());
-    }
-    let seconds = window.left_ms(MINUTE_MS, now_ms).div_ceil(1_000);
-    let msg = format!("Too many requests; current limit is {limit} requests per 1 MINUTE.");
-    let refusal = too_many(429, msg, Some(seconds));
-    Err(state.limits.refuse_as(refusal, ip, now))
-}
-
-/// Counts orders of an account. Returns the headers of a successful response, or a 429 without
-/// `Retry-After` (-1015).
-pub(crate) fn count_orders(
-    state: &mut State,
-    id: AccountId,
-    surface: Surface,
-    orders: u32,
-    ip: IpAddr,
-    now: Time,
-) -> Result<Vec<(&'static str, String)>, Refusal> {
-    let rules = state.limits.rules(surface);
-    let begin = state.limits.begin;
-    let counts = &mut state.account_mut(id).order_counts;
-    let mut headers = Vec::new();
-    for rule in rules.iter().filter(|rule| rule.rate_limit_type == "ORDERS") {
-        let (used, left_ms) = counts.add(surface, rule.length_ms, orders, now.millis(), begin);
-        if used > rule.limit {
-            let msg = format!(
-                "Too many new orders; current limit is {} orders per {} {}.",
-                rule.limit, rule.interval_num, rule.interval
-            );
-            let mut refusal = Refusal::new(-1015, msg).with_status(429);
-            if state.choices.of::<OrderLimitRetry>() == OrderLimitRetry::Sent {
-                refusal.retry_after_s = Some(left_ms.div_ceil(1_000));
-            }
-            return Err(state.limits.refuse_as(refusal, ip, now));
-        }
-        let name = match rule.suffix {
-            "10S" => "x-mbx-order-count-10s",
-            _ => "x-mbx-order-count-1m",
-        };
-        headers.push((name, used.to_string()));
-    }
-    Ok(headers)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -436,7 +403,7 @@ mod tests {
     const IP: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     fn limits() -> Limits {
-        Limits::new(&Settings::default())
+        Limits::new(LimitSettings::default())
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use windvane_model::Surface;
 
-use super::{Request, Text};
-use crate::http::Refusal;
+use super::request::{Request, Text};
 use crate::json::list;
+use crate::request::Refusal;
 use windvane_sim_market::Symbol;
 use windvane_sim_market::fixed::Fixed;
 use windvane_sim_market::interval::Interval;

@@ -3,7 +3,7 @@
 use windvane_model::instrument::{Filters, LotSize, SymbolStatus};
 use windvane_model::{Amount, Instrument, Surface};
 
-use super::Request;
+use super::request::Request;
 use crate::json::{Json, Quoted, list};
 use windvane_sim_market::Symbol;
 use windvane_sim_market::fixed::Fixed;
@@ -16,7 +16,7 @@ const ONBOARD_MS: i64 = 1_704_067_200_000;
 const DELIVERY_MS: i64 = 4_133_404_800_000;
 
 pub(super) fn answer(request: &Request<'_>) -> String {
-    let board = &request.state.board;
+    let board = request.board;
     let symbols: Vec<&Symbol> = board.of(request.surface).collect();
     let mut names: Vec<&str> = Vec::new();
     for symbol in &symbols {
@@ -55,7 +55,7 @@ pub(super) fn answer(request: &Request<'_>) -> String {
 }
 
 fn rate_limits(request: &Request<'_>) -> String {
-    let rules = request.state.limits.rules(request.call.route.surface);
+    let rules = request.limits.rules(request.call.route.surface);
     list(rules.iter().map(|rule| {
         Json::new()
             .text("rateLimitType", rule.rate_limit_type)

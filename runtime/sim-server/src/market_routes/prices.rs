@@ -2,7 +2,7 @@
 
 use windvane_model::Surface;
 
-use super::{Request, Text};
+use super::request::{Request, Text};
 use crate::json::{Json, list};
 use windvane_sim_market::Symbol;
 use windvane_sim_market::fixed::Fixed;
@@ -46,7 +46,7 @@ fn day(request: &Request<'_>, symbol: &Symbol) -> String {
         .plain("lastId", ticker.last_id)
         .plain("count", ticker.count);
     if request.surface == Surface::Spot {
-        let asset = |id| request.state.board.asset(id);
+        let asset = |id| request.board.asset(id);
         json = json
             .text("baseAsset", asset(symbol.instrument.base))
             .text("quoteAsset", asset(symbol.instrument.quote));
@@ -114,7 +114,7 @@ pub(super) fn funding_rate(request: &Request<'_>) -> Text {
     let (start, end) = request.times()?;
     let symbols: Vec<&Symbol> = match request.symbol_if_sent()? {
         Some(symbol) => vec![symbol],
-        None => request.state.board.of(request.surface).collect(),
+        None => request.board.of(request.surface).collect(),
     };
     let mut all: Vec<(&Symbol, &Funding)> = Vec::new();
     for symbol in symbols {
@@ -143,7 +143,7 @@ pub(super) fn funding_rate(request: &Request<'_>) -> Text {
 pub(super) fn funding_info(request: &Request<'_>) -> Text {
     let symbols: Vec<&Symbol> = match request.symbol_if_sent()? {
         Some(symbol) => vec![symbol],
-        None => request.state.board.of(request.surface).collect(),
+        None => request.board.of(request.surface).collect(),
     };
     Ok(list(symbols.into_iter().map(|symbol| {
         let time_ms = symbol.funded.as_ref().map_or(0, |funded| funded.time_ms);

@@ -1,10 +1,11 @@
 //! Book and trades: depth, trades, historicalTrades, aggTrades.
 
-use windvane_model::{Level, Side, Surface};
+use windvane_model::{Side, Surface};
 
-use super::{Request, Text};
-use crate::http::Refusal;
+use super::request::{Request, Text};
+use crate::figures::levels;
 use crate::json::{Json, Quoted, list};
+use crate::request::Refusal;
 use windvane_sim_market::Symbol;
 use windvane_sim_market::interval::HOUR_MS;
 use windvane_sim_market::trades::{AggTrade, Trade};
@@ -31,14 +32,6 @@ pub(super) fn depth(request: &Request<'_>) -> Text {
         .plain("bids", side(Side::Buy))
         .plain("asks", side(Side::Sell))
         .end())
-}
-
-/// `[[price, qty], ...]`.
-pub(crate) fn levels(symbol: &Symbol, levels: impl Iterator<Item = Level>) -> String {
-    list(levels.map(|level| {
-        let price = symbol.price(level.price);
-        format!("[\"{price}\",\"{}\"]", symbol.qty(level.qty.into()))
-    }))
 }
 
 pub(super) fn trades(request: &Request<'_>) -> Text {

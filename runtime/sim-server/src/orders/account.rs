@@ -1,15 +1,18 @@
 //! Balances and account information.
 
 use serde_json::{Value, json};
-use windvane_model::{Amount, AssetId, PositionSide, Surface};
+use windvane_model::{Amount, AssetId, Surface};
 use windvane_sim::{FuturesBalance, PositionView};
 
-use super::{instrument, surface};
+use super::position_rows::{listed, notional_max, touched_ms};
+use super::venue_request::{instrument, surface};
+use crate::account_id::AccountId;
+use crate::accounts::{MAKER_FEE, Moment, TAKER_FEE};
 use crate::choices::figures::entry_price;
-use crate::choices::{AccountAssets, AccountLag, AccountPositions, OneWaySides, PositionLag};
+use crate::choices::{AccountAssets, AccountLag, AccountPositions, PositionLag};
 use crate::figures::{amount, qty};
-use crate::http::{Answer, Body, Call};
-use crate::state::{AccountId, MAKER_FEE, Moment, State, TAKER_FEE};
+use crate::request::{Answer, Body, Call};
+use crate::state::State;
 
 /// Account information (docs/interface/account.md#spot-account,
 /// docs/interface/account.md#futures-account).
@@ -129,31 +132,6 @@ fn futures(state: &State, id: AccountId) -> Value {
     })
 }
 
-/// The rows of a list of positions: all or only those that are held. In one-way mode the rows of
-/// LONG and SHORT are added if the venue chose that.
-pub(super) fn listed(
-    state: &State,
-    id: AccountId,
-    views: Vec<PositionView>,
-    held: bool,
-) -> Vec<PositionView> {
-    let sides = state.choices.of::<OneWaySides>() == OneWaySides::Three;
-    let three = sides && !state.account(id).venue.hedge_mode();
-    let mut listed = Vec::with_capacity(views.len());
-    for view in views {
-        if !held || view.qty.0 != 0 {
-            listed.push(view);
-        }
-        if three && !held {
-            for position_side in [PositionSide::Long, PositionSide::Short] {
-                let rows = &state.account(id).venue;
-                listed.extend(rows.position_view(view.instrument, position_side));
-            }
-        }
-    }
-    listed
-}
-
 fn asset(state: &State, balance: &FuturesBalance, changed_ms: i64) -> Value {
     json!({
         "asset": state.assets.name(balance.asset),
@@ -185,12 +163,12 @@ fn position(state: &State, view: &PositionView) -> Value {
         "leverage": view.leverage.to_string(),
         "isolated": view.isolated,
         "entryPrice": entry_price(&state.choices, rules, view.entry_price),
-        "maxNotional": super::position::notional_max(view),
+        "maxNotional": notional_max(view),
         "positionSide": view.position_side.as_str(),
         "positionAmt": qty(rules, view.qty.0),
         "notional": amount(view.notional),
         "isolatedWallet": amount(view.isolated_wallet),
-        "updateTime": super::position::touched_ms(view),
+        "updateTime": touched_ms(view),
     })
 }
 

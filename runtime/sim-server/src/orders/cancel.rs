@@ -6,10 +6,12 @@ use windvane_model::{InstrumentId, Surface, VenueOrderId};
 use windvane_sim::OrderView;
 
 use super::record::{self, Place};
-use super::{instrument, perform, refused, settled, surface, terms, unanswered};
+use super::terms;
+use super::venue_request::{instrument, perform, refused, settled, surface, unanswered};
+use crate::account_id::AccountId;
 use crate::choices::CancelUnknown;
-use crate::http::{Answer, Body, Call, Params, Refusal, invalid, missing};
-use crate::state::{AccountId, State};
+use crate::request::{Answer, Body, Call, Params, Refusal, invalid, missing};
+use crate::state::State;
 
 /// Maximum number of ids in one list (docs/interface/orders.md#cancel-several-orders).
 const LIST_MAX: usize = 10;

@@ -3,8 +3,8 @@
 use serde_json::json;
 use windvane_model::protocol::{Reply, Request};
 
-use super::{perform, refused, settled, unanswered};
-use crate::http::{Answer, Body, Call, missing};
+use super::venue_request::{perform, refused, settled, unanswered};
+use crate::request::{Answer, Body, Call, missing};
 use crate::state::State;
 
 /// `{code: 200, msg}`.

@@ -3,12 +3,14 @@
 use serde_json::{Value, json};
 use windvane_model::{Amount, Surface};
 
-use super::{Span, cut, instrument, limit, maybe_instrument, surface};
+use super::span::{Span, cut, limit};
+use super::venue_request::{instrument, maybe_instrument, surface};
+use crate::accounts::{Income, TradeRecord};
 use crate::choices::TradesLag;
 use crate::choices::figures::{fee, profit};
 use crate::figures::{amount, price, qty};
-use crate::http::{Answer, Body, Call, Refusal};
-use crate::state::{Income, State, TradeRecord};
+use crate::request::{Answer, Body, Call, Refusal};
+use crate::state::State;
 
 /// Account trade history (docs/interface/account.md#spot-trades,
 /// docs/interface/account.md#futures-trades).

@@ -4,10 +4,11 @@
 use serde_json::json;
 use windvane_model::Surface;
 
-use super::surface;
+use super::venue_request::surface;
+use crate::accounts::drawn;
 use crate::choices::ListenKeyPost;
-use crate::http::{Answer, Body, Call, Refusal};
-use crate::state::{State, drawn};
+use crate::request::{Answer, Body, Call, Refusal};
+use crate::state::State;
 
 /// POST: renews the valid key for 60 minutes, or creates a new one.
 pub(super) fn create(state: &mut State, call: &Call<'_>) -> Answer {

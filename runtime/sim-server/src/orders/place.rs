@@ -11,11 +11,12 @@ use windvane_sim::OrderView;
 use super::record::{self, Place};
 use super::reject;
 use super::terms::Reading;
-use super::{instrument, perform_with_surcharge, settled, surface, unanswered};
+use super::venue_request::{instrument, perform_with_surcharge, settled, surface, unanswered};
+use crate::account_id::AccountId;
 use crate::choices::{AckAnswer, BatchOrder, DuplicateCode, ForeignIds, RejectForm};
-use crate::http::{Answer, Body, Call, Params, Refusal, check_entry, invalid, missing};
-use crate::state::{AccountId, State};
-use crate::wallet::{self, Attribution};
+use crate::request::{Answer, Body, Call, Params, Refusal, check_entry, invalid, missing};
+use crate::state::State;
+use crate::wallet::Attribution;
 
 /// Maximum number of orders in a batch (docs/interface/orders.md#place-several-orders).
 const BATCH_MAX: usize = 5;
@@ -139,7 +140,7 @@ fn read(
 /// A client order id that the venue generates.
 fn generated_id(state: &mut State) -> Result<ClientOrderId, Refusal> {
     state.generated_ids += 1;
-    let drawn = crate::state::drawn(
+    let drawn = crate::accounts::drawn(
         state.settings.seed,
         0,
         &format!("id {}", state.generated_ids),
@@ -167,7 +168,7 @@ fn place(
     };
     let report = settled(outcome).map_err(|refusal| duplicate(state, refusal))?;
     if let Some(builder) = builder {
-        wallet::attribute(state, id, report.order_id, builder);
+        state.wallets.attribute(id, report.order_id, builder);
     }
     let order = state.account(id).venue.order(report.order_id);
     order.ok_or_else(unanswered)
@@ -208,7 +209,8 @@ fn attribution(
     let builder = builder.ok_or_else(|| missing("builder"))?;
     let fee_rate = fee_rate.ok_or_else(|| missing("feeRate"))?;
     call.params.required("user")?;
-    wallet::check_builder(state, id, builder, fee_rate).map(Some)
+    let wallets = &state.wallets;
+    wallets.check_builder(id, builder, fee_rate).map(Some)
 }
 
 /// Parses a JSON list of objects; each object becomes parameters.

@@ -5,17 +5,16 @@ use windvane_model::protocol::{Reply, Request};
 use windvane_model::{Amount, PositionSide};
 use windvane_sim::PositionView;
 
-use super::account::listed;
-use super::{instrument, maybe_instrument, perform, refused, settled, unanswered};
+use super::configuration::done;
+use super::position_rows::{listed, notional_max, touched_ms};
+use super::venue_request::{instrument, maybe_instrument, perform, refused, settled, unanswered};
+use crate::account_id::AccountId;
+use crate::accounts::MarginChange;
 use crate::choices::figures::entry_price;
 use crate::choices::{PositionLag, RiskPositions};
 use crate::figures::{amount, fine_price, qty};
-use crate::http::{Answer, Body, Call, Refusal, invalid, missing};
-use crate::orders::configuration::done;
-use crate::state::{AccountId, MarginChange, State};
-
-/// `maxNotionalValue` of a bracket without a cap.
-const NO_CAP: &str = "9223372036854775807";
+use crate::request::{Answer, Body, Call, Refusal, invalid, missing};
+use crate::state::State;
 
 /// GET positionRisk: every symbol, held or not.
 pub(super) fn position_risk(state: &mut State, call: &Call<'_>) -> Answer {
@@ -54,20 +53,6 @@ fn isolated_margin(view: &PositionView) -> String {
         Amount::ZERO
     };
     amount(margin)
-}
-
-/// `maxNotionalValue`.
-pub(super) fn notional_max(view: &PositionView) -> String {
-    if view.notional_max == Amount(i128::MAX) {
-        NO_CAP.to_owned()
-    } else {
-        amount(view.notional_max)
-    }
-}
-
-/// `updateTime` of a position; 0 if it never existed.
-pub(super) fn touched_ms(view: &PositionView) -> i64 {
-    view.updated.millis().max(0)
 }
 
 fn views(state: &State, call: &Call<'_>) -> Result<Vec<PositionView>, Refusal> {

@@ -5,10 +5,12 @@ use windvane_sim::OrderView;
 
 use super::cancel::Named;
 use super::record::{self, Place};
-use super::{Span, WEEK_MS, cut, instrument, limit, maybe_instrument, surface};
+use super::span::{Span, WEEK_MS, cut, limit};
+use super::venue_request::{instrument, maybe_instrument, surface};
+use crate::account_id::AccountId;
 use crate::choices::{EndedListed, OpenOrdersLag, QueryLag, QueryUnknown};
-use crate::http::{Answer, Body, Call, Refusal};
-use crate::state::{AccountId, State};
+use crate::request::{Answer, Body, Call, Refusal};
+use crate::state::State;
 
 /// How long a list of open orders also lists ended orders, if the venue chose that.
 const ENDED_LISTED_MS: i64 = 2_000;

@@ -13,8 +13,9 @@ use windvane_model::{
 };
 use windvane_sim::{OrderEvent, OrderView, StreamEvent};
 
-use crate::http::Refusal;
-use crate::state::{AccountId, State};
+use crate::account_id::AccountId;
+use crate::request::Refusal;
+use crate::state::State;
 use crate::user_events;
 
 /// Code for a client order id that is already used.

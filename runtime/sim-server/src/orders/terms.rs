@@ -11,7 +11,7 @@ use windvane_model::{
     Price, Qty, Side, Surface, TimeInForce, WorkingType,
 };
 
-use crate::http::{Params, Refusal, invalid, missing};
+use crate::request::{Params, Refusal, invalid, missing};
 
 /// The context in which the parameters of an order are read.
 #[derive(Clone, Copy, Debug)]

@@ -14,8 +14,8 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 use windvane_model::Surface;
 
 use super::hub::{ConnectionId, Hub, Order};
-use super::settings::StreamLimits;
 use super::topic::Topic;
+use crate::settings::StreamLimits;
 use windvane_sim_market::Board;
 
 #[derive(Deserialize)]
@@ -54,7 +54,7 @@ impl CommandError {
 }
 
 /// Carries out a client's request. Its answer is queued before the frames of new subscriptions.
-pub(super) fn command(
+pub(crate) fn command(
     hub: &mut Hub,
     board: &Board,
     limits: &StreamLimits,

@@ -6,8 +6,8 @@ use windvane_model::protocol::Fill;
 use windvane_model::{Level, Qty, Side, Surface, Time};
 use windvane_sim::OrderEvent;
 
+use crate::figures::levels;
 use crate::json::{Json, Quoted, list};
-use crate::market_routes::levels;
 use windvane_sim_market::Symbol;
 use windvane_sim_market::book::Difference;
 use windvane_sim_market::fixed::Fixed;

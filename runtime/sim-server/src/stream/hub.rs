@@ -10,18 +10,9 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 use windvane_model::Surface;
 
 use super::topic::Topic;
-use crate::control::Gaps;
+use crate::faults::Gaps;
+use crate::user_frame::UserFrame;
 use windvane_sim_market::Board;
-
-/// A user event as text, for the connections of a listen key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UserFrame {
-    pub(crate) surface: Surface,
-    pub(crate) listen_key: String,
-    pub(crate) text: Utf8Bytes,
-    /// Delay before it is sent, milliseconds.
-    pub(crate) delay_ms: u64,
-}
 
 /// One WebSocket connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -164,7 +155,7 @@ impl Hub {
     }
 
     /// Subscribes a connection to a topic.
-    pub(super) fn subscribe(&mut self, id: ConnectionId, topic: Topic, board: &Board) {
+    pub(crate) fn subscribe(&mut self, id: ConnectionId, topic: Topic, board: &Board) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
@@ -186,7 +177,7 @@ impl Hub {
     }
 
     /// Subscribes a connection to the user events of a listen key.
-    pub(super) fn listen(&mut self, id: ConnectionId, listen_key: &str) {
+    pub(crate) fn listen(&mut self, id: ConnectionId, listen_key: &str) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.listen_keys.insert(listen_key.to_owned());
         }

@@ -6,11 +6,10 @@ use windvane_sim::StreamEvent;
 use super::frames;
 use super::hub::Hub;
 use super::topic::{Kind, Topic};
-use crate::state::State;
 use windvane_sim_market::book::Difference;
 use windvane_sim_market::interval::Interval;
 use windvane_sim_market::ticker::Ticker;
-use windvane_sim_market::{Symbol, Update};
+use windvane_sim_market::{Board, Symbol, Update};
 
 /// Seconds between two frames of `markPrice` without `@1s`.
 const MARK_SECONDS: i64 = 3;
@@ -102,26 +101,27 @@ impl Hub {
         let full = || Some(frames::ticker(now, symbol, &ticker));
         self.publish(topics[1], full);
     }
-}
 
-/// Publishes a fill of a liquidation. Fills of auto-deleveraging are not published, because they
-/// belong to the liquidations of others.
-pub(crate) fn liquidated(state: &mut State, event: &StreamEvent) {
-    let StreamEvent::Order(event) = event else {
-        return;
-    };
-    let id = event.update.client_order_id;
-    let Some(fill) = &event.update.fill else {
-        return;
-    };
-    if event.update.execution != ExecutionType::Calculated || !id.as_str().starts_with(LIQUIDATION)
-    {
-        return;
-    }
-    let instrument = event.update.instrument;
-    if let Some(symbol) = state.board.symbol(instrument) {
-        let payload = || Some(frames::force_order(state.now, symbol, event, fill));
-        let topic = Topic::Of(instrument, Kind::ForceOrder);
-        state.hub.publish(topic, payload);
+    /// Publishes a fill of a liquidation. Fills of auto-deleveraging are not published, because they
+    /// belong to the liquidations of others.
+    pub(crate) fn liquidated(&mut self, now: Time, board: &Board, event: &StreamEvent) {
+        let StreamEvent::Order(event) = event else {
+            return;
+        };
+        let id = event.update.client_order_id;
+        let Some(fill) = &event.update.fill else {
+            return;
+        };
+        if event.update.execution != ExecutionType::Calculated
+            || !id.as_str().starts_with(LIQUIDATION)
+        {
+            return;
+        }
+        let instrument = event.update.instrument;
+        if let Some(symbol) = board.symbol(instrument) {
+            let payload = || Some(frames::force_order(now, symbol, event, fill));
+            let topic = Topic::Of(instrument, Kind::ForceOrder);
+            self.publish(topic, payload);
+        }
     }
 }

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use windvane_model::{Amount, ExecutionType, OrderStatus, OrderType, Time, WorkingType};
 use windvane_sim::{FuturesBalance, OrderEvent, PositionView};
 
-use super::average;
-use crate::choices::figures::{entry_price, fee, profit};
+use crate::account_id::AccountId;
+use crate::choices::figures::{average_price, entry_price, fee, profit};
 use crate::choices::{
     EventBalances, EventPositions, FeeInEvent, FlatPosition, LiquidationExecution,
     LiquidationStatus, is_forced,
 };
 use crate::figures::{amount, fine_price, percent, price, qty};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
     let (update, order) = (&event.update, &event.order);
@@ -29,7 +29,7 @@ pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
         "f": update.time_in_force.as_str(),
         "q": qty(rules, order.qty.0),
         "p": price(rules, update.price.0),
-        "ap": average(state, order),
+        "ap": average_price(&state.choices, rules, order.average_price),
         "sp": price(rules, update.stop_price.0),
         "x": execution(state, event),
         "X": status(state, event),

@@ -1,6 +1,8 @@
 //! User events in the venue's own form (docs/interface/user-stream.md), sent to the streams of the
 //! account's listen key. An event without a listener is also kept in the history.
 
+mod builder_fee;
+mod delivery;
 mod futures;
 mod spot;
 
@@ -8,15 +10,52 @@ use serde_json::{Value, json};
 use windvane_model::{Amount, Surface};
 use windvane_sim::{Cause, StreamEvent};
 
+use crate::account_id::AccountId;
+use crate::accounts::Income;
+use crate::audience;
 use crate::choices::{self, Arranged, Arrival, EventTimes, StreamDelay, Subject, UnknownEvents};
-use crate::state::{AccountId, Income, State};
-use crate::stream::{self, UserFrame};
-use crate::{control, wallet};
+use crate::state::State;
+use crate::user_frame::UserFrame;
+
+pub(crate) use delivery::send_due;
 
 /// Delay of an event after its transaction, if the venue chose different times for them.
 const APART_MS: i64 = 7;
 /// Maximum delay of events that arrive in random order.
 const SHUFFLE_MS: i64 = 200;
+
+/// Applies the events of the accounts' venues to the market, to the histories and to the streams.
+/// Call it after any action that may affect an account.
+pub(crate) fn publish_all(state: &mut State) {
+    loop {
+        audience::settle(state, state.now);
+        let quiet = state
+            .accounts
+            .iter()
+            .all(|account| account.unpublished.is_empty());
+        if quiet {
+            return;
+        }
+        for place in 0..state.accounts.len() {
+            let id = AccountId(place as u16);
+            // An event may cause more events, for example the payment of a builder.
+            while !state.account(id).unpublished.is_empty() {
+                let events = Vec::from(std::mem::take(&mut state.account_mut(id).unpublished));
+                for event in &events {
+                    note(state, id, event);
+                }
+                let now = state.now;
+                let account = state.account_mut(id);
+                if let Some(past) = &mut account.past {
+                    past.keep(&account.venue, now);
+                }
+                for arranged in choices::arrange(&state.choices, events) {
+                    send_event(state, id, &arranged);
+                }
+            }
+        }
+    }
+}
 
 /// Records an event, and sends it if the account has a valid listen key.
 pub(crate) fn publish(state: &mut State, id: AccountId, event: StreamEvent) {
@@ -29,8 +68,8 @@ pub(crate) fn publish(state: &mut State, id: AccountId, event: StreamEvent) {
 /// Records an event in the account's history, whether it is sent or not.
 pub(crate) fn note(state: &mut State, id: AccountId, event: &StreamEvent) {
     keep(state, id, event);
-    control::noted(state, id, event);
-    stream::liquidated(state, event);
+    state.counters.event(id.0, event);
+    state.hub.liquidated(state.now, &state.board, event);
     if let Some(past) = &mut state.account_mut(id).past {
         past.note(event);
     }
@@ -133,7 +172,7 @@ fn send(state: &mut State, surface: Surface, listen_key: String, record: &Value)
         text: text.into(),
         delay_ms: delay_ms(state),
     };
-    control::user_event(state, &frame);
+    delivery::deliver(state, &frame);
 }
 
 /// Delay of an event after its transaction, in milliseconds.
@@ -165,7 +204,7 @@ fn keep(state: &mut State, id: AccountId, event: &StreamEvent) {
             let quote = state.rules(order.update.instrument).quote;
             let history = &mut state.account_mut(id).history;
             history.keep_fill(order.order.surface, &order.update, quote);
-            wallet::pay_builder(state, id, order);
+            builder_fee::pay(state, id, order);
         }
         StreamEvent::Spot { balances, time, .. } => {
             let assets = balances.iter().map(|balance| balance.asset);
@@ -214,12 +253,6 @@ fn keep(state: &mut State, id: AccountId, event: &StreamEvent) {
         }
         _ => {}
     }
-}
-
-/// Average price of an order, `ap`.
-fn average(state: &State, order: &windvane_sim::OrderView) -> String {
-    let rules = state.rules(order.terms.instrument);
-    choices::figures::average_price(&state.choices, rules, order.average_price)
 }
 
 #[cfg(test)]

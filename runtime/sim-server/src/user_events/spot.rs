@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use windvane_model::Time;
 use windvane_sim::{Cause, OrderEvent, SpotBalance};
 
-use super::average;
+use crate::account_id::AccountId;
 use crate::choices::EventBalances;
-use crate::choices::figures::fee;
+use crate::choices::figures::{average_price, fee};
 use crate::figures::{amount, price, qty};
-use crate::state::{AccountId, State};
+use crate::state::State;
 
 pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
     let (update, order) = (&event.update, &event.order);
@@ -25,7 +25,7 @@ pub(super) fn order(state: &State, event: &OrderEvent, now_ms: i64) -> Value {
         "f": update.time_in_force.as_str(),
         "q": qty(rules, order.qty.0),
         "p": price(rules, update.price.0),
-        "ap": average(state, order),
+        "ap": average_price(&state.choices, rules, order.average_price),
         "P": price(rules, update.stop_price.0),
         "x": update.execution.as_str(),
         "X": update.status.as_str(),

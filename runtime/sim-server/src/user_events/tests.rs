@@ -12,9 +12,9 @@ use windvane_protocol::user_stream::decode;
 use windvane_sim::{Venue, VenueMessage};
 
 use super::*;
+use crate::accounts;
 use crate::choices::Choices;
 use crate::settings::Settings;
-use crate::state;
 use windvane_sim_market::Source;
 
 const ACCOUNT: AccountId = AccountId(0);
@@ -123,7 +123,7 @@ impl Pair {
         };
         let (state, _) = State::new(settings, START).unwrap();
         let instruments = state.board.instruments();
-        let mut twin = state::venue(ACCOUNT.0, &instruments, &state.assets).unwrap();
+        let mut twin = accounts::venue(ACCOUNT.0, &instruments, &state.assets).unwrap();
         for symbol in state.board.symbols() {
             symbol.show(|event| twin.market(START, symbol.id, event));
         }

@@ -9,15 +9,15 @@ use windvane_model::protocol::Outcome;
 use windvane_model::{AssetId, Reply, Request, Surface, Time};
 use windvane_sim::{Cause, VenueMessage};
 
-use super::{
+use super::arguments::{
     ActError, Done, SURFACES, account_of, amount_of, instrument_of, optional_account, surface_of,
     unfit,
 };
-use crate::control::fields::{Fields, required};
-use crate::limits;
-use crate::state::{AccountId, State};
+use crate::account_id::AccountId;
+use crate::faults::{Fields, required};
+use crate::state::State;
 use crate::user_events;
-use crate::wallet::{self, Direction};
+use crate::wallet::Direction;
 
 /// Funding of a symbol for one account or for all. `rate` is a fraction.
 pub(super) fn funding(state: &mut State, mut fields: Fields, now: Time) -> Done {
@@ -68,7 +68,11 @@ pub(super) fn funds(state: &mut State, name: &str, mut fields: Fields, now: Time
     }
     if cause == usual {
         let now_ms = state.clock_ms(now);
-        wallet::keep_act(state, account, direction, (surface, asset, amount), now_ms);
+        let seed = state.settings.seed;
+        let moved = (surface, asset, amount);
+        state
+            .wallets
+            .keep_act(seed, account, direction, moved, now_ms);
     }
     Ok(json!({}))
 }
@@ -216,12 +220,13 @@ fn ip_of(fields: &mut Fields) -> Result<IpAddr, ActError> {
 /// Uses weight of a surface's counter, like another program on the same address.
 pub(super) fn weight(state: &mut State, mut fields: Fields, now: Time) -> Done {
     let ip = ip_of(&mut fields)?;
-    let surface = fields.word("surface", super::super::switch::SURFACES)?;
+    let surface = fields.word("surface", crate::faults::SURFACES)?;
     let weight = required("weight", fields.whole("weight"))?;
     fields.finish()?;
     let surface = surface.unwrap_or(windvane_protocol::route::Surface::Futures);
     let weight = u32::try_from(weight).unwrap_or(u32::MAX);
-    let used = limits::use_by_others(state, surface, ip, weight, now);
+    let limits = &mut state.limits;
+    let used = limits.use_by_others(&state.choices, surface, ip, weight, now);
     Ok(json!({ "used": used }))
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::json;
 
-use super::{Done, SURFACES, optional_account};
-use crate::control::fields::{Fields, required};
+use super::arguments::{Done, SURFACES, optional_account};
+use crate::faults::{Fields, required};
 use crate::state::State;
 use crate::stream::{Connection, ConnectionId, End, Order};
 

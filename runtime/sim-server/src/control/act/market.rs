@@ -6,10 +6,10 @@ use windvane_model::decimal::MARK_SCALE;
 use windvane_model::instrument::SymbolStatus;
 use windvane_model::{Instrument, MarketEvent, Surface, Time, VenueOrderId};
 
-use super::{
+use super::arguments::{
     ActError, Done, account_of, amount_of, instrument_of, mantissa_of, price_of, qty_of, unfit,
 };
-use crate::control::fields::{Fields, required};
+use crate::faults::{Fields, required};
 use crate::state::State;
 
 /// Changes rules of a symbol, its status and filters, for exchange information and for every

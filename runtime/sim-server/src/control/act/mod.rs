@@ -3,57 +3,19 @@
 //! and sums are the usual ones.
 
 mod account;
+mod arguments;
 mod connection;
-
 mod market;
 mod order;
 mod weight;
 
-use rust_decimal::Decimal;
-use serde_json::Value;
-use windvane_model::decimal::exact_mantissa;
-use windvane_model::{Amount, InstrumentId, Price, Qty, Surface, Time};
+use windvane_model::Time;
 
-use super::fields::{FieldError, Fields, required};
-use crate::http::Refusal;
-use crate::state::{AccountId, State};
-
-/// Why an action failed.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ActError {
-    #[error(transparent)]
-    Field(#[from] FieldError),
-    #[error("{field} = {value}: {rule}")]
-    Unfit {
-        field: &'static str,
-        value: String,
-        rule: &'static str,
-    },
-    #[error("{msg}")]
-    Refused { code: i32, msg: String },
-}
-
-impl From<windvane_model::protocol::Refusal> for ActError {
-    fn from(refusal: windvane_model::protocol::Refusal) -> Self {
-        Self::Refused {
-            code: refusal.code,
-            msg: refusal.msg,
-        }
-    }
-}
-
-impl From<ActError> for Refusal {
-    fn from(error: ActError) -> Self {
-        match error {
-            ActError::Refused { code, msg } => Self::new(code, msg),
-            other => Self::new(-1130, other.to_string()),
-        }
-    }
-}
-
-pub(super) type Done = Result<Value, ActError>;
-
-const SURFACES: &[(&str, Surface)] = &[("spot", Surface::Spot), ("futures", Surface::Futures)];
+use crate::advance::advance;
+use crate::faults::{FieldError, Fields, required};
+use crate::state::State;
+use crate::user_events;
+use arguments::{ActError, Done};
 
 /// The names of all actions.
 const NAMES: &[&str] = &[
@@ -95,7 +57,7 @@ const NAMES: &[&str] = &[
 pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
     let mut fields = Fields::parse(body)?;
     let name = required("act", fields.text("act"))?;
-    state.advance(now);
+    advance(state, now);
     let done = match name.as_str() {
         "place" => order::place(state, fields, now),
         "cancel" => order::cancel(state, fields, now),
@@ -124,7 +86,6 @@ pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
         "trade" => market::trade(state, fields, now),
         "ids" => market::ids(state, fields),
         "mark" => market::mark(state, fields, now),
-
         "disconnect" | "pause" | "freeze" | "garbage" => connection::act(state, &name, fields),
         _ => Err(ActError::Field(FieldError::Malformed {
             field: "act",
@@ -132,80 +93,6 @@ pub(super) fn act(state: &mut State, body: &[u8], now: Time) -> Done {
             rule: format!("one of {}", NAMES.join(", ")),
         })),
     };
-    state.publish_user_events();
+    user_events::publish_all(state);
     done
-}
-
-fn unfit(field: &'static str, value: &str, rule: &'static str) -> ActError {
-    ActError::Unfit {
-        field,
-        value: value.to_owned(),
-        rule,
-    }
-}
-
-/// `account`: the account's index in the ready line; 0 by default.
-fn account_of(state: &State, fields: &mut Fields) -> Result<AccountId, ActError> {
-    Ok(optional_account(state, fields)?.unwrap_or(AccountId(0)))
-}
-
-fn optional_account(state: &State, fields: &mut Fields) -> Result<Option<AccountId>, ActError> {
-    let Some(place) = fields.whole("account")? else {
-        return Ok(None);
-    };
-    let id = u16::try_from(place).ok().map(AccountId);
-    let known = id.filter(|id| usize::from(id.0) < state.accounts.len());
-    let rule = "must be the place of an account in the ready line";
-    known
-        .map(Some)
-        .ok_or_else(|| unfit("account", &place.to_string(), rule))
-}
-
-/// `surface`: futures by default.
-fn surface_of(fields: &mut Fields) -> Result<Surface, ActError> {
-    Ok(fields
-        .word("surface", SURFACES)?
-        .unwrap_or(Surface::Futures))
-}
-
-/// The instrument of `surface` and `symbol`.
-fn instrument_of(state: &State, fields: &mut Fields) -> Result<InstrumentId, ActError> {
-    let surface = surface_of(fields)?;
-    let symbol = required("symbol", fields.text("symbol"))?;
-    let found = state.instrument(surface, &symbol);
-    found.ok_or_else(|| unfit("symbol", &symbol, "must be a symbol of that surface"))
-}
-
-/// The largest amount, in whole units, and the largest mantissa of a price or quantity. Sums and
-/// products of such numbers do not overflow.
-const LARGEST: i64 = 1_000_000_000_000_000;
-
-fn amount_of(field: &'static str, value: Decimal) -> Result<Amount, ActError> {
-    let fits = value.abs() <= Decimal::from(LARGEST);
-    let amount = fits.then(|| Amount::from_decimal(value)).flatten();
-    amount.ok_or_else(|| unfit(field, &value.to_string(), "must be at most 10^15"))
-}
-
-fn mantissa_of(field: &'static str, value: Decimal, scale: u8) -> Result<i64, ActError> {
-    let mantissa = exact_mantissa(value, scale).filter(|mantissa| mantissa.abs() <= LARGEST);
-    let rule = "is too large or has more decimals than the symbol's numbers";
-    mantissa.ok_or_else(|| unfit(field, &value.to_string(), rule))
-}
-
-fn price_of(
-    state: &State,
-    id: InstrumentId,
-    field: &'static str,
-    value: Decimal,
-) -> Result<Price, ActError> {
-    mantissa_of(field, value, state.rules(id).price_scale).map(Price)
-}
-
-fn qty_of(
-    state: &State,
-    id: InstrumentId,
-    field: &'static str,
-    value: Decimal,
-) -> Result<Qty, ActError> {
-    mantissa_of(field, value, state.rules(id).qty_scale).map(Qty)
 }

@@ -8,9 +8,10 @@ use windvane_model::{
 };
 use windvane_sim::{OrderView, VenueMessage};
 
-use super::{ActError, Done, account_of, instrument_of, price_of, qty_of, unfit};
-use crate::control::fields::{Fields, required};
-use crate::state::{AccountId, State};
+use super::arguments::{ActError, Done, account_of, instrument_of, price_of, qty_of, unfit};
+use crate::account_id::AccountId;
+use crate::faults::{Fields, required};
+use crate::state::State;
 
 fn word<T: std::str::FromStr>(
     fields: &mut Fields,

@@ -3,8 +3,8 @@
 use serde_json::json;
 use windvane_protocol::route::Surface;
 
-use super::Done;
-use crate::control::fields::{Fields, required};
+use super::arguments::Done;
+use crate::faults::{Fields, required};
 use crate::limits::Counters;
 use crate::state::State;
 
