@@ -1,5 +1,6 @@
 //! `windvane backtest` as a user calls it, with results proven by the checker: on generated
-//! sessions of both surfaces, and on the recordings in `../shared/data` if they exist.
+//! sessions of both surfaces, and on recordings of a real venue if `WINDVANE_RECORDINGS` names their
+//! folder (CONTRIBUTING.md).
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -128,16 +129,18 @@ fn assert_none(findings: &[Finding]) {
     );
 }
 
-/// A recording of the shared folder. If it does not exist, prints that directly to stderr, because
-/// the test harness captures normal output.
-fn shared(file: &str) -> Option<PathBuf> {
-    let path = root().join("../shared/data").join(file);
-    if path.exists() {
-        return Some(path);
-    }
-    let line = format!("SKIPPED: {} does not exist\n", path.display());
-    std::io::stderr().write_all(line.as_bytes()).unwrap();
-    None
+/// A recording of a real venue. Recordings are not in this repository: `WINDVANE_RECORDINGS` names
+/// their folder. Without the variable, this prints so directly to stderr, because the test harness
+/// captures normal output.
+fn recorded(file: &str) -> Option<PathBuf> {
+    let Some(folder) = std::env::var_os("WINDVANE_RECORDINGS") else {
+        let line = format!("SKIPPED: WINDVANE_RECORDINGS names no folder with {file}\n");
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+        return None;
+    };
+    let path = Path::new(&folder).join(file);
+    assert!(path.exists(), "{} does not exist", path.display());
+    Some(path)
 }
 
 #[test]
@@ -307,7 +310,7 @@ fn repeated_runs_are_equal_and_changes_alter_the_fingerprint() {
 
 #[test]
 fn recorded_futures_reconcile_with_both_strategies() {
-    let Some(data) = shared("usdm-btcusdt-20240808.gz") else {
+    let Some(data) = recorded("usdm-btcusdt-20240808.gz") else {
         return;
     };
     let mut bench = Bench::new();
@@ -327,7 +330,7 @@ fn recorded_futures_reconcile_with_both_strategies() {
 
 #[test]
 fn recorded_spot_reconciles() {
-    let Some(data) = shared("spot-btcusdt-20240808.gz") else {
+    let Some(data) = recorded("spot-btcusdt-20240808.gz") else {
         return;
     };
     let mut bench = Bench::new();

@@ -2,8 +2,14 @@
 //!
 //! A citation is `docs/<page>.md` or `docs/<page>.md#<anchor>`, with the path from the root of the
 //! repository. Anchors follow the rules of code hosts: a heading in lower case, spaces as hyphens,
-//! punctuation dropped. Between Markdown pages, relative links are checked too, and in `docs/` the
-//! paths of source files in backticks.
+//! punctuation dropped. Between Markdown pages, relative links are checked too.
+//!
+//! In `docs/` and in the pages beside the README, paths in backticks are checked. They are written
+//! from the root too, several files of one folder as `runtime/model/src/{ids,order}.rs`. A path that
+//! is relative to something else is a fault.
+//!
+//! `docs/promises.md` names tests, rules of the fault simulator and planted bugs in tables, each row
+//! with its file. The file must have them (see [`promised`]).
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -14,9 +20,32 @@ use std::process::Command;
 
 /// The files that are searched, by the end of their names.
 const ENDINGS: [&str; 5] = ["rs", "toml", "md", "wit", "service"];
-/// The first folders of the paths that pages cite in backticks, and the ends of their names.
-const FOLDERS: [&str; 4] = ["configs/", "runtime/", "sdk/", "tests/"];
-const SOURCES: [&str; 5] = [".rs", ".toml", ".md", ".wit", ".txt"];
+/// The pages outside of `docs/` whose paths in backticks are checked.
+const PAGES: [&str; 4] = [
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "SECURITY.md",
+];
+/// The first folders of the paths that pages cite in backticks.
+const FOLDERS: [&str; 9] = [
+    ".cargo/",
+    ".ci/",
+    "configs/",
+    "docs/",
+    "runtime/",
+    "sdk/",
+    "strategies/",
+    "tests/",
+    "xtask/",
+];
+/// The ends of names of source files, and the folders of sources within a crate.
+const SOURCES: [&str; 2] = [".rs", ".wit"];
+const CRATE_FOLDERS: [&str; 4] = ["src", "tests", "benches", "examples"];
+/// Files that the reader of a page makes.
+const OF_READERS: [&str; 1] = ["strategies/buy_once/"];
+/// The page whose tables name tests, rules and planted bugs.
+const PROMISES: &str = "docs/promises.md";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -193,20 +222,96 @@ fn links(path: &Path, page: &str) -> Vec<String> {
     found
 }
 
-/// The paths of source files that a page has in backticks.
-fn sources(page: &str) -> Vec<String> {
+/// The texts that a page has in backticks. They may go on in the next line of their paragraph.
+fn quoted(page: &str) -> Vec<String> {
+    let lines: Vec<&str> = prose(page).collect();
+    let paragraphs = lines.split(|line| line.trim().is_empty());
     let mut found = Vec::new();
-    for line in prose(page) {
-        let quoted = line.split('`').skip(1).step_by(2);
-        found.extend(
-            quoted
-                .filter(|text| FOLDERS.iter().any(|folder| text.starts_with(folder)))
-                .filter(|text| SOURCES.iter().any(|ending| text.ends_with(ending)))
-                .filter(|text| text.chars().all(is_of_a_path))
-                .map(str::to_owned),
-        );
+    for paragraph in paragraphs {
+        let text = paragraph.join(" ");
+        found.extend(text.split('`').skip(1).step_by(2).map(str::to_owned));
     }
     found
+}
+
+/// The texts that a text with one list in braces stands for.
+fn expanded(text: &str) -> Vec<String> {
+    let parts = text.split_once('{').and_then(|(before, rest)| {
+        let (list, after) = rest.split_once('}')?;
+        Some((before, list, after))
+    });
+    match parts {
+        Some((before, list, after)) => list
+            .split(',')
+            .map(|one| format!("{before}{}{after}", one.trim()))
+            .collect(),
+        None => vec![text.to_owned()],
+    }
+}
+
+/// Whether a text is meant as the path of a file or folder of this repository.
+fn is_source(text: &str) -> bool {
+    let has_folder = text
+        .split_once('/')
+        .is_some_and(|(_, rest)| !rest.is_empty())
+        && text.split('/').any(|part| CRATE_FOLDERS.contains(&part));
+    text.chars().all(is_of_a_path)
+        && !OF_READERS.iter().any(|folder| text.starts_with(folder))
+        && (has_folder
+            || FOLDERS.iter().any(|folder| text.starts_with(folder))
+            || SOURCES.iter().any(|ending| text.ends_with(ending)))
+}
+
+/// The paths of files and folders of this repository that a page has in backticks.
+fn sources(page: &str) -> Vec<String> {
+    let all = quoted(page);
+    let all = all.iter().flat_map(|text| expanded(text));
+    all.filter(|text| is_source(text)).collect()
+}
+
+/// Something that a row of `docs/promises.md` names.
+#[derive(Debug, PartialEq, Eq)]
+enum Named {
+    /// A name in backticks: a test.
+    Test(String),
+    /// A text in quotation marks, which is a rule of the fault simulator, or a name with hyphens in
+    /// backticks, which is a planted bug. Either is a string of its file.
+    Text(String),
+}
+
+impl Named {
+    fn is_in(&self, source: &str) -> bool {
+        match self {
+            Self::Test(name) => source.contains(&format!("fn {name}(")),
+            Self::Text(text) => source.contains(&format!("\"{text}\"")),
+        }
+    }
+}
+
+/// The rows of the tables of a page: what the first cell names, and the files of the second cell.
+/// Rows whose first cell names nothing are headings.
+fn promised(page: &str) -> Vec<(Vec<Named>, Vec<String>)> {
+    let mut rows = Vec::new();
+    for line in prose(page) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let ["", names, files, ""] = cells.as_slice() else {
+            continue;
+        };
+        let mut named = Vec::new();
+        for name in names.split('`').skip(1).step_by(2) {
+            named.push(if name.contains('-') {
+                Named::Text(name.to_owned())
+            } else {
+                Named::Test(name.to_owned())
+            });
+        }
+        let texts = names.split('"').skip(1).step_by(2);
+        named.extend(texts.map(|text| Named::Text(text.to_owned())));
+        if !named.is_empty() {
+            rows.push((named, sources(files)));
+        }
+    }
+    rows
 }
 
 /// The first citation of a document by its number, such as a word for document and a digit. Line
@@ -244,13 +349,39 @@ fn every_cited_page_and_heading_exists() {
         if is_markdown(path) {
             targets.extend(links(path, text));
         }
-        if path.starts_with("docs") {
+        if is_markdown(path)
+            && (path.starts_with("docs") || PAGES.iter().any(|page| path == Path::new(page)))
+        {
             targets.extend(sources(text));
         }
         let found = targets.iter().filter_map(|target| fault(&files, target));
         faults.extend(found.map(|fault| format!("{}: {fault}", path.display())));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn promises_name_tests_and_rules_that_exist() {
+    let files = files();
+    let rows = promised(&files[Path::new(PROMISES)]);
+    assert!(rows.len() > 50, "{PROMISES} has only {} rows", rows.len());
+    let mut faults = Vec::new();
+    for (named, paths) in rows {
+        let texts: Vec<&str> = paths
+            .iter()
+            .filter_map(|path| files.get(Path::new(path)))
+            .map(String::as_str)
+            .collect();
+        if texts.is_empty() || texts.len() < paths.len() {
+            faults.push(format!("{named:?}: one of {paths:?} is no file"));
+            continue;
+        }
+        let absent = named
+            .iter()
+            .filter(|one| !texts.iter().any(|text| one.is_in(text)));
+        faults.extend(absent.map(|one| format!("{one:?} is not in {paths:?}")));
+    }
+    assert!(faults.is_empty(), "{PROMISES}:\n{}", faults.join("\n"));
 }
 
 #[test]
@@ -286,6 +417,35 @@ fn citations_are_found_in_comments_texts_and_links() {
     );
     let expected = ["a.md#b-c", "d/e.md", "f.md", "j.md"].map(|page| format!("{folder}/{page}"));
     assert_eq!(citations(&text), expected);
+}
+
+#[test]
+fn paths_in_backticks_are_found_whatever_their_base() {
+    let page = "`runtime/x/src/{a, b}.rs`, `lag.rs`, `session/src/start`, `tests/faults`, a `long\n\
+                name.rs`. `strategies/buy_once/src/lib.rs`, `journal/`, `admin.addr`, `{ env = \"A\" }`\n\
+                ```sh\n`c.rs`\n```\n";
+    let expected = [
+        "runtime/x/src/a.rs",
+        "runtime/x/src/b.rs",
+        "lag.rs",
+        "session/src/start",
+        "tests/faults",
+    ];
+    assert_eq!(sources(page), expected);
+}
+
+#[test]
+fn rows_of_promises_name_tests_rules_and_bugs() {
+    let page = "| test | file |\n|---|---|\n| `a_b`, \"a rule\" | `tests/{a,b}.rs` |\n\
+                | `a-bug` | `tests/c.rs` |\n`a_c` | `tests/d.rs`\n";
+    let [first, second] = promised(page).try_into().unwrap();
+    let text = |text: &str| Named::Text(text.to_owned());
+    let test = Named::Test("a_b".to_owned());
+    assert_eq!(first.0, [test, text("a rule")]);
+    assert_eq!(first.1, ["tests/a.rs", "tests/b.rs"]);
+    assert_eq!(second, (vec![text("a-bug")], vec!["tests/c.rs".to_owned()]));
+    assert!(first.0[0].is_in("fn a_b() {") && !first.0[0].is_in("fn a_bc() {"));
+    assert!(second.0[0].is_in("Bug \"a-bug\"") && !second.0[0].is_in("a-bug"));
 }
 
 #[test]

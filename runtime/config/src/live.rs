@@ -429,7 +429,8 @@ pub struct Account {
     pub user: Option<String>,
     /// Key of the agent that signs v3 requests.
     pub signer: Option<KeySource>,
-    /// Key of the main wallet. `run` never reads it.
+    /// Key of the main wallet. `run` reads it only with v3 and without `signer`: it then signs every
+    /// request with it.
     pub wallet: Option<KeySource>,
     /// Key of the Solana wallet, base58. Only command-line withdrawals to Solana use it.
     pub solana: Option<Secret>,

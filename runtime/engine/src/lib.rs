@@ -7,8 +7,11 @@
 //!
 //! This crate must never contain IO, a clock, async, threads, randomness, floating point, shared
 //! ownership (`Rc`, `Arc`, `Mutex`) or a dependency on another crate of this workspace except
-//! `model`, `evidence` and `supervision`. Live trading, paper trading, backtests and replays differ
-//! only in their drivers, so all of them run the same trading code. Errors mean bad input; a panic is a bug in this crate.
+//! `model`, `evidence` and `supervision`. `evidence` judges what the venue stated, `supervision`
+//! keeps a run from trading where it must not; this crate alone changes books and orders.
+//!
+//! Live trading, paper trading, backtests and replays differ only in their drivers, so all of them
+//! run the same trading code. Errors mean bad input; a panic is a bug in this crate.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]

@@ -1,6 +1,5 @@
-//! The engine may depend only on these crates. All modes rely on the engine, and a dependency on
-//! IO, a clock or another crate of the workspace but the model, `evidence` and `supervision` would
-//! make it unreliable.
+//! The engine may depend only on these crates. All modes rely on the engine. IO, a clock, or a crate
+//! of the workspace other than `model`, `evidence` and `supervision` would make it unreliable.
 
 use std::path::Path;
 

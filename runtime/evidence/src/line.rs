@@ -11,8 +11,9 @@ use windvane_model::truth::{AccountTruth, Subject};
 
 use crate::past::{Newest, Past};
 
-/// A user stream that neither answered a PING nor delivered an event for this long is not trusted
-/// (docs/promises.md#4-dead-mans-switch: an answer to each PING within ten seconds).
+/// A user stream that neither answered a PING nor delivered an event for this long is not trusted.
+/// PINGs leave every ten seconds. The connection itself ends if one is not answered within ten
+/// seconds (docs/promises.md#4-dead-mans-switch).
 const SILENCE_MS: i64 = 15_000;
 
 /// A clock reading older than this may have drifted.

@@ -25,10 +25,11 @@ ready configurations.
 A later source overrides an earlier one:
 
 1. the defaults,
-2. the file,
-3. environment variables `WINDVANE__SECTION__KEY`, such as `WINDVANE__SIM__SEED=2`,
-4. `--set section.key=value`, such as `--set strategy.0.params.qty=0.02`,
-5. other arguments of the command.
+2. the profile that `venue.profile` names, for the section `[venue]`,
+3. the file,
+4. environment variables `WINDVANE__SECTION__KEY`, such as `WINDVANE__SIM__SEED=2`,
+5. `--set section.key=value`, such as `--set strategy.0.params.qty=0.02`,
+6. other arguments of the command.
 
 Decimals have at most 28 digits. They may be strings or numbers; both are read without rounding.
 

@@ -1,6 +1,7 @@
 //! The dead man's switch: `countdownCancelAll` (docs/interface/futures.md#countdowncancelall) for
-//! each futures symbol. The venue confirms it before the first order of a symbol is sent, and the
-//! engine renews it only on evidence of health (`docs/promises.md#4-dead-mans-switch`).
+//! each futures symbol. The venue confirms it before the first order of a symbol is sent, apart from
+//! market orders that can only reduce a position. The engine renews it only on evidence of health
+//! (`docs/promises.md#4-dead-mans-switch`).
 //!
 //! An order for a symbol that is not covered is held until the venue has confirmed the countdown.
 //! The engine counts from the moment when it sends the request, so that the venue's countdown never

@@ -8,8 +8,8 @@ use super::Check;
 use super::wire::{self, RequestKind};
 use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
 
-/// A PING every 5 s must be answered within 10 s (`docs/promises.md#4-dead-mans-switch`). Later
-/// answers count as silence, and the runtime needs some time to notice it.
+/// A PING leaves every 10 s and must be answered within 10 s (`docs/promises.md#4-dead-mans-switch`).
+/// So a stream that is alive shows something within this time. The runtime doubts it after 15 s.
 const SILENCE_NS: i64 = 20_000_000_000;
 
 /// What is known about a surface.
