@@ -51,7 +51,7 @@ impl Evidence<'_> {
     pub fn knows_coins(&self, is_healthy: bool) -> bool {
         is_healthy
             && !self.misses_fill(Surface::Spot)
-            && self.pending_statement(Surface::Spot).is_none()
+            && self.pending_account_event(Surface::Spot).is_none()
     }
 
     /// One instrument for each compared base asset of spot. It represents the coin.

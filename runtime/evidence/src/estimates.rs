@@ -157,7 +157,7 @@ impl Evidence<'_> {
 
     /// Whether an account event from before the newest own fill differs from a recent state of the
     /// account by at most the estimated commissions, which account trades will replace.
-    pub(crate) fn agreed_beside_estimates(
+    pub(crate) fn agreed_apart_from_estimates(
         &self,
         surface: Surface,
         statement: &AccountTruth,

@@ -355,7 +355,7 @@ impl Evidence<'_> {
             || line.past.had(self.now, balance.asset, balance.total);
         let funds = update.reason == AccountReason::FundingFee
             && surface == Surface::Futures
-            && line.told.is_none()
+            && line.pending_event.is_none()
             && !is_old
             && !self.misses_fill(surface)
             && !planted!(FundingIsTransfer);

@@ -327,7 +327,7 @@ impl Evidence<'_> {
     /// yet.
     pub fn fees_to_come(&self) -> Amount {
         let line = self.line(SURFACE);
-        let statement = line.and_then(|line| line.told.as_ref());
+        let statement = line.and_then(|line| line.pending_event.as_ref());
         let Some((statement, _)) = statement.filter(|(told, _)| self.awaits_fees(SURFACE, told))
         else {
             return Amount::ZERO;

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
 
+pub mod account_events;
 pub mod agreement;
 pub mod close_gains;
 pub mod close_values;
@@ -40,7 +41,6 @@ pub mod stated_balances;
 pub mod stated_fees;
 pub mod stated_fills;
 pub mod stated_positions;
-pub mod statement;
 pub mod stream;
 pub mod taken;
 pub mod transfers;

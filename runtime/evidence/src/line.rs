@@ -39,7 +39,7 @@ pub struct Line {
     pub no_trades: bool,
     /// An account event after a fill that the booked fills do not explain yet, with the time since
     /// when.
-    pub told: Option<(AccountTruth, Time)>,
+    pub pending_event: Option<(AccountTruth, Time)>,
     /// `E` of the newest account event of each balance and position.
     pub newest: Newest,
     /// The value of the last fill: the venue's rounding is at most a small fraction of it.

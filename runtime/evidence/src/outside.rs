@@ -328,19 +328,19 @@ impl Evidence<'_> {
     }
 
     /// The account event that no fill explains yet, if any.
-    pub(crate) fn pending_statement(&self, surface: Surface) -> Option<&AccountTruth> {
+    pub(crate) fn pending_account_event(&self, surface: Surface) -> Option<&AccountTruth> {
         let line = self.line(surface)?;
-        line.told.as_ref().map(|(statement, _)| statement)
+        line.pending_event.as_ref().map(|(statement, _)| statement)
     }
 
     fn is_stated_flat(&self, surface: Surface, key: Key) -> bool {
-        let statement = self.pending_statement(surface);
+        let statement = self.pending_account_event(surface);
         let mut positions = statement.into_iter().flat_map(|told| &told.positions);
         positions.any(|told| (told.instrument, told.position_side) == key && told.qty.0 == 0)
     }
 
     fn is_stated_empty(&self, surface: Surface, asset: AssetId) -> bool {
-        let statement = self.pending_statement(surface);
+        let statement = self.pending_account_event(surface);
         let mut balances = statement.into_iter().flat_map(|told| &told.balances);
         balances.any(|told| told.asset == asset && told.total == Amount::ZERO)
     }
@@ -412,13 +412,14 @@ impl Evidence<'_> {
     /// older.
     fn may_be_behind_close(&self, surface: Surface, key: Key) -> bool {
         let line = self.line(surface);
-        let Some((line, (statement, _))) = line.and_then(|line| Some((line, line.told.as_ref()?)))
+        let Some((line, (statement, _))) =
+            line.and_then(|line| Some((line, line.pending_event.as_ref()?)))
         else {
             return false;
         };
         let mut stated = statement.positions.iter();
         stated.any(|told| key_of(told) == key && self.closed_by(told).is_some())
-            && self.may_be_behind_statement(surface, line.round.asked_at)
+            && self.may_predate_account_event(surface, line.round.asked_at)
     }
 
     /// Held positions that an account event leaves out, as it may do with flat ones, while its

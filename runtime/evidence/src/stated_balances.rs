@@ -50,7 +50,7 @@ impl StatedBalances {
         for balance in &newest.balances {
             // A late event reports a balance that the books had a moment ago. It does not explain
             // the balances that wait.
-            if evidence.had_lately(surface, balance.asset, balance.total) {
+            if evidence.had_recently(surface, balance.asset, balance.total) {
                 continue;
             }
             let key = (surface, balance.asset);
@@ -71,7 +71,7 @@ impl StatedBalances {
             // True commissions that replaced estimates have changed the remembered balances.
             let is_reached = |sum: &Sum| {
                 evidence.may_be_stated(key.0, key.1, sum.total)
-                    || evidence.had_lately(key.0, key.1, sum.total)
+                    || evidence.had_recently(key.0, key.1, sum.total)
             };
             if let Some(reached) = sums.iter().rposition(is_reached) {
                 sums.drain(..=reached);
@@ -112,7 +112,7 @@ impl StatedBalances {
 }
 
 impl Evidence<'_> {
-    fn had_lately(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
+    fn had_recently(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
         let line = self.line(surface);
         let is_same = |known| self.is_same(surface, asset, total, known);
         line.is_some_and(|line| line.past.had_one(self.now, asset, is_same))

@@ -158,7 +158,7 @@ impl Evidence<'_> {
         if self.tells_trades() || self.late_fees.waiting.is_empty() {
             return None;
         }
-        let (statement, _) = self.futures_line()?.told.as_ref()?;
+        let (statement, _) = self.futures_line()?.pending_event.as_ref()?;
         let positions = statement.positions.iter();
         let kept = positions.filter(|told| !self.is_from_before_close(told));
         Some(kept.copied().collect())

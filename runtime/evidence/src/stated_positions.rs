@@ -78,7 +78,7 @@ impl StatedPositions {
             let known = self.rows.get(&key).copied();
             let held = evidence.account_qty(id, side);
             // An event may be late: it reports a position that the books had a moment ago.
-            if known.is_none() && (held == told.qty.0 || evidence.held_lately(key, told.qty.0)) {
+            if known.is_none() && (held == told.qty.0 || evidence.held_recently(key, told.qty.0)) {
                 continue;
             }
             let stated = Stated {
@@ -181,7 +181,7 @@ impl Evidence<'_> {
             && !self.may_have_closed(key, before, booked)
     }
 
-    fn held_lately(&self, key: Key, qty: i64) -> bool {
+    fn held_recently(&self, key: Key, qty: i64) -> bool {
         let line = self.line(Surface::Futures);
         line.is_some_and(|line| line.past.held(self.now, key, qty))
     }

@@ -103,7 +103,7 @@ impl Engine {
             return;
         }
         if age == Age::Past && line.clean.is_some() {
-            self.postpone_statement(surface);
+            self.postpone_account_request(surface);
             self.end_round_of_the_past(surface, account);
             return;
         }
@@ -346,7 +346,7 @@ impl Engine {
             let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
             self.take_entries(account, tells_trades);
         }
-        self.doubt_statement(surface);
+        self.mark_account_event_stale(surface);
         // Losses in the adjustment count even if no position is held any more.
         self.watch_losses_after_fill();
     }

@@ -29,14 +29,14 @@ impl Engine {
                 self.handle_order_update(update);
                 self.review_missing_coins();
                 if usize::from(update.instrument.0) < self.instruments.len() {
-                    self.explain_statement(self.surface_of(update.instrument));
+                    self.settle_account_event(self.surface_of(update.instrument));
                 }
             }
             UserEvent::Account(update) => {
                 self.note_user_event(update.surface);
                 self.remember_account(update.surface);
                 self.handle_account_update(update);
-                self.explain_statement(update.surface);
+                self.settle_account_event(update.surface);
             }
             UserEvent::Stated(positions) => self.take_told(positions),
             UserEvent::MarginCall if planted!(MarginCallIgnored) => {}

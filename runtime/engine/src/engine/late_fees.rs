@@ -99,7 +99,7 @@ impl Engine {
         if let Step::Fees(left) = &mut line.round.step {
             left.pop_front();
         }
-        self.explain_statement(SURFACE);
+        self.settle_account_event(SURFACE);
         self.watch_losses_after_fill();
         self.ask_next(SURFACE);
         if left < had {

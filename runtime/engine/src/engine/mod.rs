@@ -39,6 +39,7 @@ macro_rules! evidence {
     };
 }
 
+mod account_events;
 mod adopt;
 mod ages;
 mod answers;
@@ -92,7 +93,6 @@ mod stated_fills;
 mod stated_positions;
 mod steer;
 mod taken;
-mod told;
 mod trades;
 mod trading;
 mod transfers;

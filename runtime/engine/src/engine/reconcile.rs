@@ -190,7 +190,7 @@ impl Engine {
                 line.no_trades = true;
                 line.round.step = Step::Account;
                 self.list_orders_for_trades(surface);
-                self.explain_statement(surface);
+                self.settle_account_event(surface);
                 self.ask_next(surface);
             }
             Outcome::Refused(refusal)
@@ -357,8 +357,8 @@ impl Engine {
         };
         let whole = std::mem::take(&mut line.round).orders_asked;
         self.plan_round(surface, whole);
-        self.explain_statement(surface);
-        self.forget_statement(surface, whole);
+        self.settle_account_event(surface);
+        self.drop_account_event(surface, whole);
         self.tell_round(surface, true);
         if let Some(asked) = whole {
             self.round_is_clean(surface);

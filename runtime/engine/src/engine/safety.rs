@@ -86,7 +86,7 @@ impl Engine {
     /// A strategy's equity is its profit. Its drawdown is measured from the account's start equity
     /// plus the strategy's peak profit.
     fn watch_strategies(&mut self, concerned: impl Fn(&Ledger) -> bool) {
-        if self.evidence().strategies_wait() {
+        if self.evidence().strategy_limits_wait() {
             return;
         }
         let base = self.start_equity.unwrap_or_default();

@@ -443,7 +443,7 @@ impl Engine {
                 self.distrust_stream(surface);
             }
             self.retry_round(surface);
-            self.look_into_statement(surface);
+            self.investigate_account_event(surface);
             self.review_stated_balances(surface);
         }
         self.review_stated_positions();

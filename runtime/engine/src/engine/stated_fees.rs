@@ -90,7 +90,7 @@ impl Engine {
             return;
         };
         let line = self.line_mut(SURFACE);
-        if let Some((statement, _)) = line.and_then(|line| line.told.as_mut()) {
+        if let Some((statement, _)) = line.and_then(|line| line.pending_event.as_mut()) {
             statement.positions = kept;
         }
     }

@@ -35,7 +35,7 @@ impl Evidence<'_> {
     }
 
     /// Whether the last accepted snapshot is newer than an event.
-    pub fn was_read(&self, update: &AccountUpdate) -> bool {
+    pub fn predates_last_snapshot(&self, update: &AccountUpdate) -> bool {
         let line = self.line(update.surface);
         let taken = line.and_then(|line| line.taken);
         let at = update.event_time;
@@ -60,7 +60,7 @@ impl Evidence<'_> {
         };
         let is_old = line.newest.has_newer(asset, update.event_time);
         let pending = line
-            .told
+            .pending_event
             .iter()
             .flat_map(|(statement, _)| &statement.balances);
         let mut pending = pending.filter(|told| told.asset == asset);
@@ -71,7 +71,7 @@ impl Evidence<'_> {
     }
 
     /// Whether the books match the statement: positions exactly, balances apart from rounding.
-    pub fn agrees(&self, surface: Surface, statement: &AccountTruth) -> bool {
+    pub fn agrees_with_books(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let balance = |told: &BalanceUpdate| {
             let known = self.balance(surface, told.asset).total;
             self.is_same(surface, told.asset, told.total, known)
@@ -80,7 +80,7 @@ impl Evidence<'_> {
     }
 
     /// Whether the books matched the statement within the last moments.
-    pub fn agreed_lately(&self, surface: Surface, statement: &AccountTruth) -> bool {
+    pub fn agreed_recently(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let line = self.line(surface);
         let same = |asset, told, known| self.is_same(surface, asset, told, known);
         line.is_some_and(|line| line.past.was(self.now, statement, same))
@@ -88,20 +88,21 @@ impl Evidence<'_> {
 
     /// Whether a statement is late and differs only by estimated commissions. A present statement
     /// stays pending, because the loss limits use it.
-    pub fn is_late_beside_estimates(&self, surface: Surface, statement: &AccountTruth) -> bool {
-        !self.agrees(surface, statement)
+    pub fn is_late_apart_from_estimates(&self, surface: Surface, statement: &AccountTruth) -> bool {
+        !self.agrees_with_books(surface, statement)
             && !self.awaits_fees(surface, statement)
-            && self.agreed_beside_estimates(surface, statement)
+            && self.agreed_apart_from_estimates(surface, statement)
     }
 
     /// Whether a snapshot requested at this time may be older than the statement about a position,
     /// or about a balance that fell.
-    pub fn may_be_behind_statement(&self, surface: Surface, asked: Time) -> bool {
+    pub fn may_predate_account_event(&self, surface: Surface, asked: Time) -> bool {
         let Some(offset_ns) = self.clock_offset_ns(surface) else {
             return false;
         };
         let line = self.line(surface);
-        let Some((line, (statement, _))) = line.and_then(|line| Some((line, line.told.as_ref()?)))
+        let Some((line, (statement, _))) =
+            line.and_then(|line| Some((line, line.pending_event.as_ref()?)))
         else {
             return false;
         };
@@ -133,11 +134,11 @@ impl Evidence<'_> {
     pub fn best_equity(&self, books: Amount) -> Option<Amount> {
         let mut best = None;
         for (surface, line) in self.lines {
-            let statement = line.told.as_ref();
+            let statement = line.pending_event.as_ref();
             let statement = statement.filter(|(told, _)| !self.awaits_fees(*surface, told));
             if let Some((statement, _)) = statement {
                 let gain = self.stated_gain(*surface, statement);
-                let more = if self.is_statement_right(*surface, statement) {
+                let more = if self.is_account_event_right(*surface, statement) {
                     // Unlisted positions on other symbols may be closed too.
                     (gain + self.others.losses()).min(gain.max(Amount::ZERO))
                 } else {
@@ -151,7 +152,7 @@ impl Evidence<'_> {
 
     /// Whether the statement counts as correct: nothing newer than its balances is booked or was
     /// read. Also, no fill explained these balances, or an earlier statement, for a long time.
-    fn is_statement_right(&self, surface: Surface, statement: &AccountTruth) -> bool {
+    fn is_account_event_right(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let line = self.line(surface);
         let (Some(line), Some(offset_ns)) = (line, self.clock_offset_ns(surface)) else {
             return false;
@@ -204,11 +205,11 @@ impl Evidence<'_> {
     }
 
     /// Whether the loss limits of strategies wait for a statement to be explained.
-    pub fn strategies_wait(&self) -> bool {
+    pub fn strategy_limits_wait(&self) -> bool {
         let pending = |at: Time| self.now <= at.plus_ms(STRATEGIES_WAIT_MS);
         let mut lines = self.lines.iter();
         lines.any(|(surface, line)| {
-            let statement = line.told.as_ref();
+            let statement = line.pending_event.as_ref();
             statement.is_some_and(|(told, at)| pending(*at) && !self.awaits_fees(*surface, told))
         })
     }

@@ -51,7 +51,7 @@ impl Engine {
             line.newest.filter(&mut newest);
         }
         self.note_stated_positions(update, &newest);
-        self.compare_statement(&newest);
+        self.compare_account_event(&newest);
         self.note_stated_balances(&newest);
         self.watch_after(update);
     }
@@ -117,7 +117,7 @@ impl Engine {
         }
         let balance = &BalanceUpdate { change, ..*balance };
         let was_listed = self.note_income(update, balance);
-        let was_read = self.evidence().was_read(update);
+        let was_read = self.evidence().predates_last_snapshot(update);
         let contained = was_read || self.evidence().contains_change(update, balance, change);
         if update.reason == AccountReason::FundingFee
             && surface == Surface::Futures
@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// Compares an event with the books, and keeps it as pending if they do not agree.
-    fn compare_statement(&mut self, update: &AccountUpdate) {
+    fn compare_account_event(&mut self, update: &AccountUpdate) {
         let (surface, now) = (update.surface, self.now);
         let explained = |told: &BalanceUpdate| BalanceUpdate {
             change: Amount::ZERO,
@@ -157,20 +157,20 @@ impl Engine {
         let agree = self.evidence().positions_agree(&update.positions);
         let taken = planted!(ClosedPositionBookedTwice) && agree;
         if taken || planted!(AccountBeforeFill) {
-            self.believe(surface, &statement);
+            self.take_whole_event(surface, &statement);
             return;
         }
         if surface == Surface::Spot {
             self.take_locks(&statement.balances);
         }
-        if !self.evidence().agrees(surface, &statement)
-            && self.evidence().agreed_lately(surface, &statement)
+        if !self.evidence().agrees_with_books(surface, &statement)
+            && self.evidence().agreed_recently(surface, &statement)
         {
             return;
         }
         if self
             .evidence()
-            .is_late_beside_estimates(surface, &statement)
+            .is_late_apart_from_estimates(surface, &statement)
         {
             self.late_fees.want();
             return;
@@ -179,7 +179,7 @@ impl Engine {
             return;
         };
         let mut since = now;
-        let older = line.told.take();
+        let older = line.pending_event.take();
         if let Some((mut older, at)) = older {
             if surface == Surface::Futures {
                 (older.positions).retain(|told| !self.evidence().is_from_before_close(told));
@@ -189,17 +189,17 @@ impl Engine {
             statement.complete(older);
             since = if lines(&statement) > told { at } else { now };
         }
-        if lines_are_empty(&statement) {
+        if lists_nothing(&statement) {
             return;
         }
         if let Some(line) = self.line_mut(surface) {
-            line.told = Some((statement, since));
+            line.pending_event = Some((statement, since));
         }
-        self.explain_statement(surface);
+        self.settle_account_event(surface);
     }
 
     /// Takes a statement as it is: for the planted bug.
-    fn believe(&mut self, surface: Surface, statement: &AccountTruth) {
+    fn take_whole_event(&mut self, surface: Surface, statement: &AccountTruth) {
         let has_fill = !statement.positions.is_empty()
             && self.evidence().positions_agree(&statement.positions);
         for balance in &statement.balances {
@@ -224,17 +224,17 @@ impl Engine {
 
     /// Settles the pending statement if the books agree with it by now: the remaining difference is
     /// rounding.
-    pub(super) fn explain_statement(&mut self, surface: Surface) {
+    pub(super) fn settle_account_event(&mut self, surface: Surface) {
         self.review_stated_balances(surface);
         if surface == Surface::Futures {
             self.review_stated_positions();
             self.forget_older_lines();
         }
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        let Some((statement, _)) = line.and_then(|line| line.told.clone()) else {
+        let Some((statement, _)) = line.and_then(|line| line.pending_event.clone()) else {
             return;
         };
-        if self.evidence().agrees(surface, &statement)
+        if self.evidence().agrees_with_books(surface, &statement)
             || self.take_order_of_fills(surface, &statement)
         {
             self.forget_free_stated_fills(surface, &statement);
@@ -243,14 +243,14 @@ impl Engine {
             // The market may not move: no other event would check the reported balance.
             self.watch_losses_after_fill();
             return;
-        } else if self.evidence().agreed_lately(surface, &statement)
+        } else if self.evidence().agreed_recently(surface, &statement)
             || self
                 .evidence()
-                .is_late_beside_estimates(surface, &statement)
+                .is_late_apart_from_estimates(surface, &statement)
         {
             // The statement was late. The commission that it contained is booked now, or estimated.
             if let Some(line) = self.line_mut(surface) {
-                line.told = None;
+                line.pending_event = None;
             }
             self.watch_losses_after_fill();
             return;
@@ -260,7 +260,9 @@ impl Engine {
         if surface == Surface::Futures {
             self.forget_stated_closes();
         }
-        let told = self.line_mut(surface).and_then(|line| line.told.take());
+        let told = self
+            .line_mut(surface)
+            .and_then(|line| line.pending_event.take());
         for balance in told.iter().flat_map(|(statement, _)| &statement.balances) {
             if self.balance(surface, balance.asset).total != balance.total {
                 self.take_balance(surface, balance, Cause::Event);
@@ -270,13 +272,15 @@ impl Engine {
     }
 
     /// Requests the account for a statement that no fill explained in time.
-    pub(super) fn look_into_statement(&mut self, surface: Surface) {
+    pub(super) fn investigate_account_event(&mut self, surface: Surface) {
         let waited = |engine: &Self, ms: i64| {
             let line = engine
                 .live
                 .as_ref()
                 .and_then(|live| live.lines.get(&surface));
-            let since = line.and_then(|line| line.told.as_ref()).map(|(_, at)| *at);
+            let since = line
+                .and_then(|line| line.pending_event.as_ref())
+                .map(|(_, at)| *at);
             since.is_some_and(|since| engine.now > since.plus_ms(ms))
         };
         let is_close = waited(self, CLOSE_MS) && self.doubt_stated_closes(surface);
@@ -285,7 +289,7 @@ impl Engine {
         let Some(line) = line.filter(|line| line.round.is_idle() && line.stream_up) else {
             return;
         };
-        let statement = line.told.as_ref().filter(|_| is_overdue);
+        let statement = line.pending_event.as_ref().filter(|_| is_overdue);
         if statement.is_some_and(|(statement, _)| !self.evidence().awaits_fees(surface, statement))
         {
             self.begin_round(surface);
@@ -295,10 +299,10 @@ impl Engine {
     }
 
     /// Delays the next snapshot, because the last one may have been older than the statement.
-    pub(super) fn postpone_statement(&mut self, surface: Surface) {
+    pub(super) fn postpone_account_request(&mut self, surface: Surface) {
         let again = self.now.plus_ms(READ_AGAIN_MS - FILL_MS);
         if let Some(line) = self.line_mut(surface)
-            && let Some((_, since)) = &mut line.told
+            && let Some((_, since)) = &mut line.pending_event
         {
             *since = again;
         }
@@ -307,32 +311,32 @@ impl Engine {
     /// Drops a statement after a round that began later compared the account. A snapshot may be
     /// behind the event. If it agrees with the books but was requested shortly after the event, it
     /// does not refute the event's positions.
-    pub(super) fn forget_statement(&mut self, surface: Surface, asked: Option<Time>) {
-        if asked.is_some_and(|asked| self.evidence().may_be_behind_statement(surface, asked)) {
-            self.postpone_statement(surface);
+    pub(super) fn drop_account_event(&mut self, surface: Surface, asked: Option<Time>) {
+        if asked.is_some_and(|asked| self.evidence().may_predate_account_event(surface, asked)) {
+            self.postpone_account_request(surface);
             return;
         }
         let Some(line) = self.line_mut(surface) else {
             return;
         };
         let read_since = |(_, at): &(AccountTruth, Time)| asked.is_some_and(|asked| *at <= asked);
-        if line.told.as_ref().is_some_and(read_since) {
-            line.told = None;
+        if line.pending_event.as_ref().is_some_and(read_since) {
+            line.pending_event = None;
             self.watch_losses_after_fill();
         }
     }
 
     /// Marks the pending statement as possibly older than a snapshot that was accepted since:
     /// alone, it no longer decides for the loss limits.
-    pub(super) fn doubt_statement(&mut self, surface: Surface) {
+    pub(super) fn mark_account_event_stale(&mut self, surface: Surface) {
         if let Some(line) = self.line_mut(surface)
-            && let Some((statement, _)) = &mut line.told
+            && let Some((statement, _)) = &mut line.pending_event
         {
             statement.lags = true;
         }
     }
 }
 
-fn lines_are_empty(statement: &AccountTruth) -> bool {
+fn lists_nothing(statement: &AccountTruth) -> bool {
     statement.balances.is_empty() && statement.positions.is_empty()
 }
