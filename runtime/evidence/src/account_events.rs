@@ -37,7 +37,7 @@ impl Evidence<'_> {
     /// Whether the last accepted snapshot is newer than an event.
     pub fn predates_last_snapshot(&self, update: &AccountUpdate) -> bool {
         let line = self.line(update.surface);
-        let taken = line.and_then(|line| line.taken);
+        let taken = line.and_then(|line| line.reconciled_until);
         let at = update.event_time;
         at != Time::default() && taken.is_some_and(|taken| at <= taken)
     }

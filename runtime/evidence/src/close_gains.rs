@@ -169,7 +169,7 @@ impl Evidence<'_> {
         let mut closes: BTreeMap<AssetId, Vec<(Key, i64)>> = BTreeMap::new();
         for told in &account.positions {
             let key = key_of(told);
-            if let Some(closed) = self.closed_in_taken(told) {
+            if let Some(closed) = self.closed_in_snapshot(told) {
                 let quote = self.instruments[usize::from(key.0.0)].quote;
                 closes.entry(quote).or_default().push((key, closed));
                 let amount = self.expected_gain(key.0, key.1, closed);

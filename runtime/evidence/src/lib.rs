@@ -37,12 +37,12 @@ pub mod outside_orders;
 pub mod past;
 pub mod payments;
 pub mod recent_orders;
+pub mod reconciled_fills;
 pub mod stated_balances;
 pub mod stated_fees;
 pub mod stated_fills;
 pub mod stated_positions;
 pub mod stream;
-pub mod taken;
 pub mod transfers;
 
 pub use evidence::{Evidence, Key, Lines, NO_DOUBTS, NO_LINES};

@@ -47,7 +47,7 @@ pub struct Line {
     /// Earlier states of the account that a source which is behind may still report.
     pub past: Past,
     /// The venue's time up to which the last accepted snapshot contains every fill.
-    pub taken: Option<Time>,
+    pub reconciled_until: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -472,7 +472,7 @@ impl Evidence<'_> {
 
     /// Like [`Self::closed_by`], for an accepted snapshot. An outside party that reversed a
     /// position closed all of it first.
-    pub fn closed_in_taken(&self, told: &PositionUpdate) -> Option<i64> {
+    pub fn closed_in_snapshot(&self, told: &PositionUpdate) -> Option<i64> {
         let (id, side) = (told.instrument, told.position_side);
         if usize::from(id.0) >= self.instruments.len() || planted!(UnlistedPositionKept) {
             return None;

@@ -295,7 +295,7 @@ impl Engine {
 
     /// Adjusts the books to the venue's values.
     fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
-        self.note_taken(surface, account);
+        self.note_accepted_snapshot(surface, account);
         self.take_stated();
         let is_transfer = self.evidence().positions_agree(&account.positions)
             && !self.evidence().misses_fill(surface);

@@ -237,7 +237,7 @@ impl Engine {
             (side, _) => side,
         };
         self.remember_account(self.surface_of(id));
-        let kept = self.keep_what_was_taken(update, fill);
+        let kept = self.preserved_by_snapshot(update, fill);
         self.note_late_fee(owner, update, fill, kept.is_some());
         if let Some(line) = self.line_mut(self.surface_of(id)) {
             line.fill_value = fill.quote_qty;
@@ -311,7 +311,7 @@ impl Engine {
             self.add_balance(surface, fill.fee_asset, -fill.fee);
         }
         if let Some(kept) = kept {
-            self.put_back(&kept);
+            self.restore_preserved(&kept);
         }
         self.check_holding(id, side);
         self.watch_losses_after_fill();

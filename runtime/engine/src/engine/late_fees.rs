@@ -285,7 +285,9 @@ impl Engine {
     /// lack. It contains every booked fill, or the fills up to its own time if that is known.
     pub(super) fn fees_are_in_reading(&mut self, surface: Surface, has_all_fills: bool) {
         let line = self.evidence().line(surface);
-        let taken = line.and_then(|line| line.taken).map(Contained::UpTo);
+        let taken = line
+            .and_then(|line| line.reconciled_until)
+            .map(Contained::UpTo);
         let contained = if has_all_fills {
             Some(Contained::All)
         } else {

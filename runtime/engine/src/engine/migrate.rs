@@ -25,10 +25,10 @@ use windvane_evidence::outside::{ExplainedCloses, ListedCloses, OutsideCloses, S
 use windvane_evidence::outside_orders::OutsideOrders;
 use windvane_evidence::payments::StatedPayments;
 use windvane_evidence::recent_orders::RecentOrders;
+use windvane_evidence::reconciled_fills::SnapshotChanges;
 use windvane_evidence::stated_balances::StatedBalances;
 use windvane_evidence::stated_fills::StatedFills;
 use windvane_evidence::stated_positions::StatedPositions;
-use windvane_evidence::taken::Moved;
 use windvane_model::decimal::Amount;
 use windvane_model::ids::Time;
 use windvane_model::order::Surface;
@@ -100,7 +100,7 @@ fn added_in_10() -> Vec<u8> {
 /// The fields that version 11 appended, as an engine of version 10 would have had them.
 fn added_in_11() -> Vec<u8> {
     let fields = (
-        BTreeMap::<Surface, Moved>::new(),
+        BTreeMap::<Surface, SnapshotChanges>::new(),
         OutOfOrder::default(),
         LateFees::default(),
         BTreeMap::<Surface, Time>::new(),

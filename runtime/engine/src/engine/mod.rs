@@ -83,6 +83,7 @@ mod outside_orders;
 mod outside_settlement;
 mod recent_orders;
 mod reconcile;
+mod reconciled_fills;
 mod replies;
 mod safety;
 mod session;
@@ -92,7 +93,6 @@ mod stated_fees;
 mod stated_fills;
 mod stated_positions;
 mod steer;
-mod taken;
 mod trades;
 mod trading;
 mod transfers;
@@ -124,10 +124,10 @@ use windvane_evidence::outside::{ExplainedCloses, ListedCloses, OutsideCloses, S
 use windvane_evidence::outside_orders::OutsideOrders;
 use windvane_evidence::payments::StatedPayments;
 use windvane_evidence::recent_orders::RecentOrders;
+use windvane_evidence::reconciled_fills::SnapshotChanges;
 use windvane_evidence::stated_balances::StatedBalances;
 use windvane_evidence::stated_fills::StatedFills;
 use windvane_evidence::stated_positions::StatedPositions;
-use windvane_evidence::taken::Moved;
 use windvane_model::codec;
 use windvane_model::config::{EngineConfig, StrategyConfig};
 use windvane_model::decimal::Amount;
@@ -215,7 +215,7 @@ pub struct Engine {
     ages: Ages,
     fee_costs: FeeCosts,
     feeds: Feeds,
-    moved: BTreeMap<Surface, Moved>,
+    snapshot_changes: BTreeMap<Surface, SnapshotChanges>,
     out_of_order: OutOfOrder,
     late_fees: LateFees,
     /// When the user stream of each surface last connected.
@@ -408,7 +408,7 @@ impl Engine {
             ages: Ages::default(),
             fee_costs: FeeCosts::default(),
             feeds: Feeds::default(),
-            moved: BTreeMap::new(),
+            snapshot_changes: BTreeMap::new(),
             out_of_order: OutOfOrder::default(),
             late_fees: LateFees::default(),
             stream_up: BTreeMap::new(),

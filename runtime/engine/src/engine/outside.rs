@@ -110,7 +110,7 @@ impl Engine {
 
     /// Books the close that a snapshot shows, with its profit. Returns whether there is one.
     pub(super) fn take_outside_close(&mut self, told: &PositionUpdate, gain: CloseGain) -> bool {
-        let Some(closed) = self.evidence().closed_in_taken(told) else {
+        let Some(closed) = self.evidence().closed_in_snapshot(told) else {
             return false;
         };
         let key @ (id, side) = (told.instrument, told.position_side);

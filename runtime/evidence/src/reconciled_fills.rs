@@ -19,15 +19,15 @@ use crate::past::LAG_MS;
 /// the evidence that a snapshot contained a fill, because times alone come from two different
 /// clocks.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Moved {
+pub struct SnapshotChanges {
     /// When the last of these snapshots was requested, and when it was accepted, by our clock.
-    asked: Time,
-    taken: Time,
+    requested: Time,
+    accepted: Time,
     positions: BTreeMap<(InstrumentId, PositionSide), i64>,
     balances: BTreeMap<AssetId, Amount>,
 }
 
-impl Moved {
+impl SnapshotChanges {
     /// Adds a difference that was booked.
     pub fn add(&mut self, difference: &Adjustment) {
         match *difference {
@@ -61,7 +61,7 @@ impl Moved {
         asked: Option<Time>,
         now: Time,
     ) {
-        if now > self.taken.plus_ms(LAG_MS) {
+        if now > self.accepted.plus_ms(LAG_MS) {
             // A fill from before that snapshot would now be later than any source may be.
             *self = Self::default();
         }
@@ -72,8 +72,8 @@ impl Moved {
             // not up to this one.
             return;
         }
-        self.asked = asked.unwrap_or(now);
-        self.taken = now;
+        self.requested = asked.unwrap_or(now);
+        self.accepted = now;
         for difference in differences {
             self.add(difference);
         }
@@ -81,7 +81,7 @@ impl Moved {
 }
 
 /// The parts of the account that a fill must leave unchanged.
-pub struct Kept {
+pub struct PreservedValues {
     /// The instrument.
     pub instrument: InstrumentId,
     /// Position side.
@@ -98,24 +98,24 @@ impl Evidence<'_> {
     /// Whether an accepted snapshot can contain a fill. It cannot if the order was placed after the
     /// request, or if the snapshot left the position unchanged. In the latter case the snapshot's
     /// difference had another cause, such as a rounded commission.
-    pub fn may_be_taken(
+    pub fn may_be_in_snapshot(
         &self,
-        moved: Option<&Moved>,
+        changes: Option<&SnapshotChanges>,
         surface: Surface,
         update: &OrderUpdate,
     ) -> bool {
-        let Some((moved, rules)) = moved.zip(self.instrument(update.instrument)) else {
+        let Some((changes, rules)) = changes.zip(self.instrument(update.instrument)) else {
             return true;
         };
-        if self.was_placed_after(&update.client_order_id, moved.asked) {
+        if self.was_placed_after(&update.client_order_id, changes.requested) {
             return false;
         }
         match surface {
-            Surface::Spot => moved.of_balance(rules.base) != Amount::ZERO,
+            Surface::Spot => changes.of_balance(rules.base) != Amount::ZERO,
             // A balance changes for many reasons. Two fills that together leave the position
             // unchanged would be counted twice in the balance until the next snapshot, which is the
             // smaller error.
-            Surface::Futures => moved.has_moved(update.instrument, update.position_side),
+            Surface::Futures => changes.has_moved(update.instrument, update.position_side),
         }
     }
 
@@ -130,12 +130,17 @@ impl Evidence<'_> {
     }
 
     /// The account values that a fill must leave unchanged.
-    pub fn kept(&self, surface: Surface, update: &OrderUpdate, fee_asset: AssetId) -> Option<Kept> {
+    pub fn preserved_values(
+        &self,
+        surface: Surface,
+        update: &OrderUpdate,
+        fee_asset: AssetId,
+    ) -> Option<PreservedValues> {
         let (instrument, side) = (update.instrument, update.position_side);
         let rules = self.instrument(instrument)?;
         let assets = [rules.base, rules.quote, fee_asset];
         let position = &self.ledgers.account.at(instrument, side).position;
-        Some(Kept {
+        Some(PreservedValues {
             instrument,
             side,
             qty: position.qty,

@@ -1,7 +1,7 @@
 //! Fills that an accepted account snapshot already contains: they decide which strategy owns the
-//! position, and the account stays as in the snapshot (`windvane_evidence::taken`).
+//! position, and the account stays as in the snapshot (`windvane_evidence::reconciled_fills`).
 
-use windvane_evidence::taken::Kept;
+use windvane_evidence::reconciled_fills::PreservedValues;
 use windvane_model::effect::{Adjustment, Cause};
 use windvane_model::ids::Time;
 use windvane_model::order::Surface;
@@ -14,8 +14,8 @@ impl Engine {
     /// Notes that a snapshot is accepted. It contains every fill up to its own newest time, or, if
     /// it has none, up to the moment of the request. For a snapshot from a source that may lag,
     /// neither is known.
-    pub(super) fn note_taken(&mut self, surface: Surface, account: &AccountTruth) {
-        self.note_moved(surface, account);
+    pub(super) fn note_accepted_snapshot(&mut self, surface: Surface, account: &AccountTruth) {
+        self.note_snapshot_changes(surface, account);
         // Without the venue's clock, the time of the request cannot be compared with the venue's
         // times.
         let offset_ns = self.clock_offset_ns(surface);
@@ -25,44 +25,45 @@ impl Engine {
         let asked_at = line.round.asked_at.0;
         let asked = offset_ns.map(|offset_ns| Time(asked_at.saturating_add(offset_ns)));
         let contains = account.updated.or(asked.filter(|_| !account.lags));
-        line.taken = line.taken.max(contains);
+        line.reconciled_until = line.reconciled_until.max(contains);
     }
 
-    fn note_moved(&mut self, surface: Surface, account: &AccountTruth) {
+    fn note_snapshot_changes(&mut self, surface: Surface, account: &AccountTruth) {
         let now = self.now;
         let differences = self.evidence().differences(surface, account);
         let asked = self.line_mut(surface).map(|line| line.round.asked_at);
-        let moved = self.moved.entry(surface).or_default();
-        moved.note(surface, &differences, asked, now);
+        let changes = self.snapshot_changes.entry(surface).or_default();
+        changes.note(surface, &differences, asked, now);
     }
 
     /// The account values that must not change because the last snapshot contained the fill; `None`
     /// if the fill is newer.
-    pub(super) fn keep_what_was_taken(
+    pub(super) fn preserved_by_snapshot(
         &mut self,
         update: &OrderUpdate,
         fill: &Fill,
-    ) -> Option<Kept> {
+    ) -> Option<PreservedValues> {
         let surface = self.surface_of(update.instrument);
-        let moved = self.moved.get(&surface);
-        if !self.evidence().may_be_taken(moved, surface, update) {
+        let changes = self.snapshot_changes.get(&surface);
+        if !self.evidence().may_be_in_snapshot(changes, surface, update) {
             return None;
         }
-        let taken = self.live.as_ref()?.lines.get(&surface)?.taken;
+        let until = self.live.as_ref()?.lines.get(&surface)?.reconciled_until;
         let made = update.transaction_time;
         let was_read = self.outside.take_read(update, fill);
-        let is_old = made != Time::default() && taken.is_some_and(|taken| made <= taken);
+        let is_old = made != Time::default() && until.is_some_and(|until| made <= until);
         if !was_read && !is_old {
             return None;
         }
-        self.evidence().kept(surface, update, fill.fee_asset)
+        self.evidence()
+            .preserved_values(surface, update, fill.fee_asset)
     }
 
     /// Reverts what a fill changed in the account: the quantity moves from the unowned position to
     /// the fill's owner. On spot, snapshots contain only balances. Each reverted balance is
     /// reported as an adjustment, so that fills and adjustments together sum to the balance's
     /// change.
-    pub(super) fn put_back(&mut self, kept: &Kept) {
+    pub(super) fn restore_preserved(&mut self, kept: &PreservedValues) {
         let surface = self.surface_of(kept.instrument);
         for (asset, to) in kept.balances {
             let from = self.balance(surface, asset).total;
@@ -74,7 +75,10 @@ impl Engine {
                     from,
                     to,
                 };
-                self.moved.entry(surface).or_default().add(&adjustment);
+                self.snapshot_changes
+                    .entry(surface)
+                    .or_default()
+                    .add(&adjustment);
                 self.tell_adjustment(adjustment, Cause::Reconciliation);
             }
         }
@@ -84,8 +88,8 @@ impl Engine {
         let account = self.ledgers.account.at_mut(kept.instrument, kept.side);
         let position = &mut account.position;
         let (qty, cost) = (kept.qty - position.qty, kept.cost - position.cost);
-        let moved = self.moved.entry(surface).or_default();
-        moved.add(&Adjustment::Position {
+        let changes = self.snapshot_changes.entry(surface).or_default();
+        changes.add(&Adjustment::Position {
             instrument: kept.instrument,
             side: kept.side,
             from: position.qty,
