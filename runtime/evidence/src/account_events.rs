@@ -9,7 +9,7 @@ use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Posi
 use windvane_model::truth::AccountTruth;
 
 use crate::Evidence;
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// A statement that no fill explained for this long counts as correct for the loss limits.
 const TRUSTED_MS: i64 = 1_000;
@@ -58,7 +58,7 @@ impl Evidence<'_> {
         let Some(line) = self.line(surface) else {
             return false;
         };
-        let is_old = line.newest.has_newer(asset, update.event_time);
+        let is_old = line.newest_events.has_newer(asset, update.event_time);
         let pending = line
             .pending_event
             .iter()
@@ -67,7 +67,8 @@ impl Evidence<'_> {
         if pending.any(|told| told.total == known + change) {
             return false;
         }
-        balance.total == known || (is_old && line.past.had(self.now, asset, balance.total))
+        balance.total == known
+            || (is_old && line.history.had_balance(self.now, asset, balance.total))
     }
 
     /// Whether the books match the statement: positions exactly, balances apart from rounding.
@@ -83,7 +84,7 @@ impl Evidence<'_> {
     pub fn agreed_recently(&self, surface: Surface, statement: &AccountTruth) -> bool {
         let line = self.line(surface);
         let same = |asset, told, known| self.is_same(surface, asset, told, known);
-        line.is_some_and(|line| line.past.was(self.now, statement, same))
+        line.is_some_and(|line| line.history.matched_recently(self.now, statement, same))
     }
 
     /// Whether a statement is late and differs only by estimated commissions. A present statement
@@ -111,12 +112,14 @@ impl Evidence<'_> {
         let mut positions = statement.positions.iter();
         let mut balances = statement.balances.iter();
         let position = positions.any(|told| {
-            let at = line.newest.position(told.instrument, told.position_side);
+            let at = line
+                .newest_events
+                .position(told.instrument, told.position_side);
             !self.positions_agree(&[*told]) && at.is_some_and(is_recent)
         });
         let balance = balances.any(|told| {
             let known = self.balance(surface, told.asset).total;
-            let at = line.newest.balance(told.asset);
+            let at = line.newest_events.balance(told.asset);
             let lost = surface == Surface::Futures && told.total < known;
             lost && !self.is_same(surface, told.asset, told.total, known)
                 && at.is_some_and(is_recent)
@@ -164,11 +167,11 @@ impl Evidence<'_> {
             .doubts
             .contains(&DegradedReason::StatedBalance(surface));
         let is_old = |told: &BalanceUpdate| {
-            let at = line.newest.balance(told.asset);
+            let at = line.newest_events.balance(told.asset);
             at.is_some_and(|at| {
                 at != Time::default()
                     && (is_overdue || venue_now > at.plus_ms(TRUSTED_MS))
-                    && !line.past.has_fill_after(at)
+                    && !line.history.has_fill_after(at)
             })
         };
         surface == Surface::Futures && !statement.lags && statement.balances.iter().all(is_old)

@@ -16,7 +16,7 @@ use windvane_model::planted;
 use windvane_model::truth::AccountTruth;
 
 use crate::Evidence;
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// On an account that moves all the time, user events arrive between any two snapshots. After this
 /// many snapshots, they agree although events arrived.
@@ -173,7 +173,7 @@ impl Evidence<'_> {
         };
         // A snapshot older than own fills lacks their effects. Positions may still be equal by
         // chance.
-        let may_be_behind = line.past.may_precede(line.round.asked_at);
+        let may_be_behind = line.history.may_precede(line.round.asked_at);
         // If a fill moves the books and the snapshot alike, the snapshot is not behind.
         let keeps_gaps =
             seen.is_some_and(|seen| *seen != *differences && are_equal_gaps(seen, differences));

@@ -16,7 +16,7 @@ use windvane_model::truth::AccountTruth;
 
 use crate::Evidence;
 use crate::late_fees::{AGAIN_MS, LateFee, SURFACE};
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// An estimate explains a difference for this long: by then account trades list the fill and were
 /// read.
@@ -152,7 +152,7 @@ impl Evidence<'_> {
             |known: Amount| total == known || self.is_within(slack, asset, total - known);
         let line = self.line(surface);
         is_explained(self.balance(surface, asset).total)
-            || line.is_some_and(|line| line.past.had_one(self.now, asset, is_explained))
+            || line.is_some_and(|line| line.history.had_one_balance(self.now, asset, is_explained))
     }
 
     /// Whether an account event from before the newest own fill differs from a recent state of the
@@ -179,9 +179,9 @@ impl Evidence<'_> {
         let line = self.line(surface);
         line.is_some_and(|line| {
             let stated = statement.balances.iter();
-            let stated = stated.filter_map(|told| line.newest.balance(told.asset));
+            let stated = stated.filter_map(|told| line.newest_events.balance(told.asset));
             let is_late = stated.max() < self.newest_estimate();
-            is_late && line.past.was(self.now, statement, same)
+            is_late && line.history.matched_recently(self.now, statement, same)
         })
     }
 

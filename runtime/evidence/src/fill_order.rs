@@ -50,8 +50,8 @@ impl Evidence<'_> {
         told: &BalanceUpdate,
     ) -> Option<(InstrumentId, PositionSide)> {
         let line = self.line(Surface::Futures)?;
-        let at = line.newest.balance(told.asset)?;
-        if line.past.has_fill_after(at) {
+        let at = line.newest_events.balance(told.asset)?;
+        if line.history.has_fill_after(at) {
             return None;
         }
         let moved = told.total - self.balance(Surface::Futures, told.asset).total;

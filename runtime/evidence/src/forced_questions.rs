@@ -12,7 +12,7 @@ use windvane_model::truth::{OpenOrder, Truth};
 
 use crate::forced::ForcedCloses;
 use crate::line::OF_ANY_ROUTE;
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// Time after a failed request, time from the first request to the second, and the largest number
 /// of requests.

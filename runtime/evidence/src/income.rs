@@ -351,8 +351,10 @@ impl Evidence<'_> {
         let known = self.balance(surface, balance.asset).total;
         let moved = balance.total - known;
         let at = update.event_time;
-        let is_old = (at != Time::default() && line.newest.has_newer(balance.asset, at))
-            || line.past.had(self.now, balance.asset, balance.total);
+        let is_old = (at != Time::default() && line.newest_events.has_newer(balance.asset, at))
+            || line
+                .history
+                .had_balance(self.now, balance.asset, balance.total);
         let funds = update.reason == AccountReason::FundingFee
             && surface == Surface::Futures
             && line.pending_event.is_none()

@@ -28,7 +28,7 @@ use windvane_model::protocol::BalanceUpdate;
 use windvane_model::truth::{AccountTrade, AccountTruth};
 
 use crate::Evidence;
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// Events of this surface may leave out commissions.
 pub const SURFACE: Surface = Surface::Futures;

@@ -9,7 +9,7 @@ use windvane_model::effect::Adjustment;
 use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::truth::{AccountTruth, Subject};
 
-use crate::past::{Newest, Past};
+use crate::stale_reports::{AccountHistory, NewestEvents};
 
 /// A user stream that neither answered a PING nor delivered an event for this long is not trusted
 /// (docs/promises.md#4-dead-mans-switch: an answer to each PING within ten seconds).
@@ -41,11 +41,11 @@ pub struct Line {
     /// when.
     pub pending_event: Option<(AccountTruth, Time)>,
     /// `E` of the newest account event of each balance and position.
-    pub newest: Newest,
+    pub newest_events: NewestEvents,
     /// The value of the last fill: the venue's rounding is at most a small fraction of it.
     pub fill_value: Amount,
     /// Earlier states of the account that a source which is behind may still report.
-    pub past: Past,
+    pub history: AccountHistory,
     /// The venue's time up to which the last accepted snapshot contains every fill.
     pub reconciled_until: Option<Time>,
 }

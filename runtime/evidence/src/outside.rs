@@ -7,7 +7,7 @@
 //! - Two snapshots agree, and a balance changed by about the amount that the close must have
 //!   realized.
 //! - Two snapshots agree, and the venue refused to close the position because it has none.
-//! - The snapshots agreed for [`SHORT_MS`](crate::past::SHORT_MS) without such a change.
+//! - The snapshots agreed for [`INCOMPLETE_MS`](crate::stale_reports::INCOMPLETE_MS) without such a change.
 //!
 //! The engine then takes the closed quantity from the strategies that held it, at the same price.
 //! It cancels those of their orders that would now open a position.
@@ -370,7 +370,7 @@ impl Evidence<'_> {
 
     /// Whether a snapshot lacks positions or balances without other evidence of a close: its list
     /// may be incomplete. An account event that reports them as flat or empty is such evidence.
-    pub fn is_short(&self, surface: Surface, read: &AccountTruth) -> bool {
+    pub fn is_incomplete(&self, surface: Surface, read: &AccountTruth) -> bool {
         let flat = read.positions.iter().all(|told| told.qty.0 == 0);
         let mut empty = self.unlisted_balances(surface, read);
         empty.retain(|asset| !self.is_stated_empty(surface, *asset));
@@ -532,7 +532,7 @@ impl Evidence<'_> {
     pub fn closed_after(&self, key: Key, stated: Option<Time>) -> Time {
         let quote = self.instruments[usize::from(key.0.0)].quote;
         let line = self.line(Surface::Futures);
-        let event = line.and_then(|line| line.newest.balance(quote));
+        let event = line.and_then(|line| line.newest_events.balance(quote));
         let made = stated.or(event);
         made.unwrap_or_default().plus_ms(-CLOSED_BEFORE_MS)
     }

@@ -16,7 +16,7 @@ use windvane_model::truth::{OpenOrder, Truth};
 
 use crate::forced::{ForcedCloses, OrderKey};
 use crate::line::OF_ANY_ROUTE;
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// At most this many orders are queried at a time; closes by further orders count as closes by
 /// hand.

@@ -14,7 +14,7 @@ use windvane_model::protocol::Outcome;
 use windvane_model::truth::{TradedOrder, Truth};
 
 use crate::line::OF_ANY_ROUTE;
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// Number of orders that are queried per instrument and read. Each costs a weight of 1.
 pub const ORDERS_MAX: usize = 3;

@@ -13,7 +13,7 @@ use windvane_model::order::{PositionSide, Surface};
 use windvane_model::protocol::OrderUpdate;
 
 use crate::Evidence;
-use crate::past::LAG_MS;
+use crate::stale_reports::MAX_LAG_MS;
 
 /// The changes of recently accepted snapshots, less the fills that were reported since. They are
 /// the evidence that a snapshot contained a fill, because times alone come from two different
@@ -61,7 +61,7 @@ impl SnapshotChanges {
         asked: Option<Time>,
         now: Time,
     ) {
-        if now > self.accepted.plus_ms(LAG_MS) {
+        if now > self.accepted.plus_ms(MAX_LAG_MS) {
             // A fill from before that snapshot would now be later than any source may be.
             *self = Self::default();
         }

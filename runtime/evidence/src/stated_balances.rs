@@ -20,7 +20,7 @@ use windvane_model::protocol::AccountUpdate;
 
 use crate::Evidence;
 use crate::estimates::ESTIMATED_MS;
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// The fill of an account event arrives within this time, or the run is degraded.
 const EXPLAINED_MS: i64 = 3_000;
@@ -115,7 +115,7 @@ impl Evidence<'_> {
     fn had_recently(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
         let line = self.line(surface);
         let is_same = |known| self.is_same(surface, asset, total, known);
-        line.is_some_and(|line| line.past.had_one(self.now, asset, is_same))
+        line.is_some_and(|line| line.history.had_one_balance(self.now, asset, is_same))
     }
 
     /// Whether the books have the reported balance, apart from rounding and later commissions.

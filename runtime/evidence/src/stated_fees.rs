@@ -53,8 +53,8 @@ impl Evidence<'_> {
     ) -> Option<Vec<LateFee>> {
         let moved = told.total - self.balance(SURFACE, told.asset).total;
         let line = self.futures_line()?;
-        let at = line.newest.balance(told.asset)?;
-        let is_late = line.past.has_fill_after(at) || self.may_hide_fill(line, statement, at);
+        let at = line.newest_events.balance(told.asset)?;
+        let is_late = line.history.has_fill_after(at) || self.may_hide_fill(line, statement, at);
         if moved >= Amount::ZERO || is_late {
             return None;
         }
@@ -81,7 +81,9 @@ impl Evidence<'_> {
     /// (docs/interface/user-stream.md#account_update).
     fn may_hide_fill(&self, line: &Line, statement: &AccountTruth, at: Time) -> bool {
         let is_listed = |told: &PositionUpdate| {
-            let stated = line.newest.position(told.instrument, told.position_side);
+            let stated = line
+                .newest_events
+                .position(told.instrument, told.position_side);
             stated.is_some_and(|stated| stated >= at)
         };
         let listed = statement.positions.iter().filter(|told| is_listed(told));
@@ -104,13 +106,16 @@ impl Evidence<'_> {
         let Some(line) = self.futures_line().filter(|_| told.qty.0 != 0) else {
             return false;
         };
-        let stated = line.newest.position(key.0, key.1).unwrap_or_default();
+        let stated = line
+            .newest_events
+            .position(key.0, key.1)
+            .unwrap_or_default();
         let is_since = |late: &LateFee| (late.instrument, late.side) == key && late.made >= stated;
         let is_known = usize::from(key.0.0) < self.instruments.len() && stated != Time::default();
         is_known
             && self.ledgers.account.at(key.0, key.1).position.qty == 0
             && self.late_fees.waiting.iter().any(is_since)
-            && line.past.held(self.now, key, told.qty.0)
+            && line.history.had_position(self.now, key, told.qty.0)
     }
 
     /// The fills that are left after those with a booked commission. A fill whose position the
@@ -123,7 +128,7 @@ impl Evidence<'_> {
         fills: &[LateFee],
     ) -> Option<VecDeque<LateFee>> {
         let line = self.futures_line()?;
-        let at = line.newest.balance(asset).unwrap_or_default();
+        let at = line.newest_events.balance(asset).unwrap_or_default();
         let is_booked = |late: &LateFee| {
             fills.iter().any(|one| one.is_same_fill(late))
                 && (fills.len() == 1 || lists(line, statement, late) || is_long_before(late, at))
@@ -142,7 +147,7 @@ impl Evidence<'_> {
         if surface != SURFACE || self.tells_trades() || self.late_fees.waiting.is_empty() {
             return None;
         }
-        let newest = self.futures_line().map(|line| &line.newest);
+        let newest = self.futures_line().map(|line| &line.newest_events);
         let balances = statement.balances.iter();
         let stated = balances.filter_map(|told| newest?.balance(told.asset));
         let at = stated.max().unwrap_or_default();
@@ -170,7 +175,7 @@ fn lists(line: &Line, statement: &AccountTruth, late: &LateFee) -> bool {
     let key = (late.instrument, late.side);
     let mut positions = statement.positions.iter();
     let is_listed = positions.any(|told| (told.instrument, told.position_side) == key);
-    let stated = line.newest.position(key.0, key.1);
+    let stated = line.newest_events.position(key.0, key.1);
     is_listed && stated.is_some_and(|at| at >= late.made || at == Time::default())
 }
 

@@ -26,7 +26,7 @@ use windvane_model::protocol::{Fill, OrderReport, OrderUpdate};
 use crate::Evidence;
 use crate::estimates::EstimatedFee;
 use crate::late_fees::{Contained, LateFee};
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// At most this many booked fills are remembered.
 const MADE_UP_MAX: usize = 1_000;

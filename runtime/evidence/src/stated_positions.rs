@@ -19,7 +19,7 @@ use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::order::Surface;
 use windvane_model::protocol::{AccountReason, AccountUpdate};
 
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 use crate::{Evidence, Key};
 
 /// The fill of an account event arrives within this time, or the run is degraded.
@@ -169,7 +169,7 @@ impl Evidence<'_> {
         let made = Time(made.0.saturating_sub(offset_ns));
         let booked = made.plus_ms(BOOKED_MS);
         let held = self.account_qty(key.0, key.1);
-        let held_at = |at| line.past.qty_at(self.now, at, key, held);
+        let held_at = |at| line.history.qty_at(self.now, at, key, held);
         // Own fills of that moment may have been booked a little later.
         let (Some(before), Some(after)) = (held_at(made), held_at(booked)) else {
             return false;
@@ -183,7 +183,7 @@ impl Evidence<'_> {
 
     fn held_recently(&self, key: Key, qty: i64) -> bool {
         let line = self.line(Surface::Futures);
-        line.is_some_and(|line| line.past.held(self.now, key, qty))
+        line.is_some_and(|line| line.history.had_position(self.now, key, qty))
     }
 
     /// Whether own orders executed more than is booked, and the missing fills in flight explain the

@@ -22,9 +22,10 @@ impl Evidence<'_> {
             return false;
         };
         let may_lack_fees = !self.positions_agree(&account.positions);
-        line.past.was_since(*up, account, |asset, told, known| {
-            told == known || (may_lack_fees && self.may_lack_fees(surface, asset, told - known))
-        })
+        line.history
+            .matched_since(*up, account, |asset, told, known| {
+                told == known || (may_lack_fees && self.may_lack_fees(surface, asset, told - known))
+            })
     }
 
     /// Whether REST confirmed a change of an own order that the stream did not show in time.

@@ -48,7 +48,7 @@ impl Engine {
         }
         let mut newest = update.clone();
         if let Some(line) = self.line_mut(surface) {
-            line.newest.filter(&mut newest);
+            line.newest_events.filter(&mut newest);
         }
         self.note_stated_positions(update, &newest);
         self.compare_account_event(&newest);

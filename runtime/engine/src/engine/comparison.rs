@@ -5,7 +5,7 @@
 
 use windvane_evidence::agreement::{Agreement, MOVING_READS, have_equal_positions};
 use windvane_evidence::line::{Line, Step};
-use windvane_evidence::past::{Age, READ_LAG_MS};
+use windvane_evidence::stale_reports::{READ_LAG_MS, SnapshotAge};
 use windvane_model::decimal::Amount;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause};
@@ -40,10 +40,10 @@ impl Engine {
         let differences = self.evidence().differences(surface, account);
         let misses_fill = self.evidence().misses_fill(surface);
         let age = if differences.is_empty() {
-            Age::Present
+            SnapshotAge::Current
         } else {
-            let is_short = self.evidence().is_short(surface, read);
-            self.age_of(surface, account, is_short)
+            let is_incomplete = self.evidence().is_incomplete(surface, read);
+            self.snapshot_age(surface, account, is_incomplete)
         };
         let Some(line) = self.line_mut(surface) else {
             return;
@@ -51,14 +51,14 @@ impl Engine {
         let now_events = line.events;
         let quiet = now_events == line.round.events_when_asked;
         if quiet {
-            self.note_listing(surface, read, age == Age::Past);
+            self.note_listing(surface, read, age == SnapshotAge::Stale);
         }
         let Some(line) = self.line_mut(surface) else {
             return;
         };
         let no_trades = line.no_trades;
         if differences.is_empty() {
-            line.past.agreed();
+            line.history.note_agreement();
             self.take_stated();
             if surface == Surface::Futures {
                 self.forget_realized_elsewhere();
@@ -96,18 +96,18 @@ impl Engine {
             self.end_round(surface);
             return;
         }
-        if age == Age::Short {
+        if age == SnapshotAge::Incomplete {
             self.ask_for_traces(surface, read);
             self.doubt_unlisted_coins(surface, read);
             self.later(surface, READ_AGAIN_SHORT_MS);
             return;
         }
-        if age == Age::Past && line.clean.is_some() {
+        if age == SnapshotAge::Stale && line.clean.is_some() {
             self.postpone_account_request(surface);
-            self.end_round_of_the_past(surface, account);
+            self.end_round_with_stale_snapshot(surface, account);
             return;
         }
-        if age == Age::Past {
+        if age == SnapshotAge::Stale {
             // No snapshot agreed since the stream connected, so this one does not prove that the
             // books are right.
             self.later(surface, READ_AGAIN_MS);
@@ -137,7 +137,7 @@ impl Engine {
             // stays has already waited.
             let waited = looked_for.is_some_and(|before| have_equal_positions(&before, &changes));
             if !waited {
-                self.begin_trades_lag(surface, &changes);
+                self.begin_trades_delay(surface, &changes);
             }
             self.ask_next(surface);
             return;
@@ -244,7 +244,7 @@ impl Engine {
     /// It does not wait for a position that the venue refused to reduce. Where a journal was lost,
     /// the first snapshot waits for trades from before the stream connected: a trade listed later
     /// would be counted twice.
-    fn begin_trades_lag(&mut self, surface: Surface, differences: &[Adjustment]) {
+    fn begin_trades_delay(&mut self, surface: Surface, differences: &[Adjustment]) {
         let moves_position = differences.iter().any(|one| match one {
             Adjustment::Position {
                 instrument, side, ..
@@ -281,7 +281,7 @@ impl Engine {
     }
 
     /// The list of trades is complete now: the engine reads it once more, and then the account.
-    pub(super) fn trades_lag_is_over(&mut self, surface: Surface) {
+    pub(super) fn trades_delay_is_over(&mut self, surface: Surface) {
         let Some(line) = self.line_mut(surface) else {
             return;
         };

@@ -243,7 +243,7 @@ impl Engine {
             line.fill_value = fill.quote_qty;
             // A fill that was derived from order totals has the time of its order's last change.
             if fill.trade_id.0 > 0 {
-                line.past.note_fill(update.transaction_time, now);
+                line.history.note_fill(update.transaction_time, now);
             }
         }
         let newest = &mut self.newest_trades[usize::from(id.0)];

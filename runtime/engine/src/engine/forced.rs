@@ -4,7 +4,7 @@
 
 use windvane_evidence::close_gains::Gained;
 use windvane_evidence::forced::{Due, ForcedOrder};
-use windvane_evidence::past::READ_LAG_MS;
+use windvane_evidence::stale_reports::READ_LAG_MS;
 use windvane_model::decimal::{Amount, div_half_even, pow10};
 use windvane_model::effect::Notice;
 use windvane_model::event::EventKind;

@@ -212,7 +212,7 @@ impl Engine {
     fn move_fee(&mut self, surface: Surface, since: Time, asset: AssetId, amount: Amount) {
         self.balances.entry((surface, asset)).or_default().total += amount;
         if let Some(line) = self.line_mut(surface) {
-            line.past.move_since(since, asset, amount);
+            line.history.move_since(since, asset, amount);
         }
     }
 

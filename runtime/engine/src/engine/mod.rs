@@ -65,7 +65,6 @@ mod forced_unexplained;
 mod income;
 mod instances;
 mod invariants;
-mod lag;
 mod late_fees;
 mod late_stream;
 mod limits;
@@ -88,6 +87,7 @@ mod replies;
 mod safety;
 mod session;
 mod snapshot;
+mod stale_reports;
 mod stated_balances;
 mod stated_fees;
 mod stated_fills;
@@ -604,7 +604,7 @@ impl Engine {
                 Timer::Rules { surface } => self.read_rules(surface),
                 Timer::VenueWait { surface } => self.venue_wait_over(surface),
                 Timer::CloseReading { .. } => self.continue_all_flattening(),
-                Timer::TradesLag { surface } => self.trades_lag_is_over(surface),
+                Timer::TradesLag { surface } => self.trades_delay_is_over(surface),
                 Timer::StatedFill { order } => self.book_stated_fill(order),
             }
         }

@@ -341,7 +341,11 @@ impl Engine {
 
     /// Ends a round whose snapshot shows an earlier state of the account: nothing newer was
     /// compared.
-    pub(super) fn end_round_of_the_past(&mut self, surface: Surface, account: &AccountTruth) {
+    pub(super) fn end_round_with_stale_snapshot(
+        &mut self,
+        surface: Surface,
+        account: &AccountTruth,
+    ) {
         if self.evidence().was_so_since_cut(surface, account) {
             self.end_cut_by_round(surface);
         }

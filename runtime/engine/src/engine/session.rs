@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use windvane_evidence::line::Line;
-use windvane_evidence::past::Newest;
+use windvane_evidence::stale_reports::NewestEvents;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Notice;
 use windvane_model::ids::{InstrumentId, StrategyId, Time};
@@ -304,7 +304,7 @@ impl Engine {
         line.clean = None;
         // The venue may have refused only at that moment.
         line.no_trades = false;
-        line.newest = Newest::default();
+        line.newest_events = NewestEvents::default();
         let is_first = self.stream_up.insert(surface, now).is_none();
         // The new connection delivers new events. It cannot show what was sent before it.
         let instruments = &self.instruments;

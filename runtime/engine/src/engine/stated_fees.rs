@@ -49,7 +49,7 @@ impl Engine {
         };
         // A snapshot that is behind shows the balance after the commissions.
         for (late, share) in fills.iter().zip(shares) {
-            line.past.move_since(late.booked, asset, -share);
+            line.history.move_since(late.booked, asset, -share);
         }
     }
 

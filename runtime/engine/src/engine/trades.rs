@@ -103,7 +103,7 @@ impl Engine {
         }
         let (now, surface) = (self.now, self.surface_of(instrument));
         if let Some(line) = self.line_mut(surface) {
-            line.past.note_fill(trade.time, now);
+            line.history.note_fill(trade.time, now);
         }
     }
 

@@ -15,7 +15,7 @@ use windvane_model::truth::AccountTruth;
 use crate::Evidence;
 
 /// A source that seems further behind than this is not late: its values are right.
-pub(crate) const LAG_MS: i64 = 30_000;
+pub(crate) const MAX_LAG_MS: i64 = 30_000;
 /// Lists and queries may be behind the stream by this much. The documents name no bound; the engine
 /// allows for twelve seconds.
 pub const READ_LAG_MS: i64 = 12_000;
@@ -24,34 +24,34 @@ pub const READ_LAG_MS: i64 = 12_000;
 const PATIENCE_MS: i64 = 300_000;
 /// Snapshots that lack positions for this long, without other evidence of a close, are believed. A
 /// venue that returns an incomplete list for a moment has recovered by then.
-pub(crate) const SHORT_MS: i64 = 60_000;
+pub(crate) const INCOMPLETE_MS: i64 = 60_000;
 /// At most this many moments are kept; those of a busier account are closer together.
 const MOMENTS: usize = 512;
 
 /// How a snapshot that differs from the books is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Age {
+pub enum SnapshotAge {
     /// It may show the present account.
-    Present,
+    Current,
     /// It may show an earlier state of the account.
-    Past,
+    Stale,
     /// It lacks positions, and nothing shows that they were closed.
-    Short,
+    Incomplete,
 }
 
 /// The states of an account before each of its last changes.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Past {
-    moments: VecDeque<Moment>,
+pub struct AccountHistory {
+    moments: VecDeque<PastAccount>,
     /// The venue's time of the newest fill, and when it was booked here.
     filled: Option<(Time, Time)>,
     /// Since when every snapshot showed an earlier state.
     since: Option<Time>,
 }
 
-impl Past {
+impl AccountHistory {
     /// A snapshot agrees with the books.
-    pub const fn agreed(&mut self) {
+    pub const fn note_agreement(&mut self) {
         self.since = None;
     }
 
@@ -63,7 +63,7 @@ impl Past {
     }
 }
 
-impl Past {
+impl AccountHistory {
     /// Corrects remembered balances after `since`: a commission was learned later.
     pub fn move_since(&mut self, since: Time, asset: AssetId, amount: Amount) {
         let moments = self.moments.iter_mut();
@@ -88,8 +88,8 @@ impl Past {
     }
 
     /// Whether a position had this quantity within the last moments.
-    pub fn held(&self, now: Time, key: (InstrumentId, PositionSide), qty: i64) -> bool {
-        let recent = |moment: &&Moment| now <= moment.until.plus_ms(LAG_MS);
+    pub fn had_position(&self, now: Time, key: (InstrumentId, PositionSide), qty: i64) -> bool {
+        let recent = |moment: &&PastAccount| now <= moment.until.plus_ms(MAX_LAG_MS);
         let mut moments = self.moments.iter().filter(recent);
         moments.any(|moment| {
             let mut held = moment.positions.iter();
@@ -107,7 +107,7 @@ impl Past {
         key: (InstrumentId, PositionSide),
         held: i64,
     ) -> Option<i64> {
-        if now > at.plus_ms(LAG_MS) || self.is_cut_after(at) {
+        if now > at.plus_ms(MAX_LAG_MS) || self.is_truncated_after(at) {
             return None;
         }
         let Some(moment) = self.moments.iter().find(|moment| moment.until > at) else {
@@ -119,24 +119,24 @@ impl Past {
     }
 
     /// Whether moments after this one may have been dropped because there were too many.
-    fn is_cut_after(&self, at: Time) -> bool {
+    fn is_truncated_after(&self, at: Time) -> bool {
         let first = self.moments.front();
         self.moments.len() >= MOMENTS && first.is_some_and(|first| first.until > at)
     }
 
     /// Whether a balance had this value within the last moments.
-    pub fn had(&self, now: Time, asset: AssetId, total: Amount) -> bool {
-        self.had_one(now, asset, |known| known == total)
+    pub fn had_balance(&self, now: Time, asset: AssetId, total: Amount) -> bool {
+        self.had_one_balance(now, asset, |known| known == total)
     }
 
     /// Whether a balance had one of these values within the last moments.
-    pub(crate) fn had_one(
+    pub(crate) fn had_one_balance(
         &self,
         now: Time,
         asset: AssetId,
         is_one: impl Fn(Amount) -> bool,
     ) -> bool {
-        let recent = |moment: &&Moment| now <= moment.until.plus_ms(LAG_MS);
+        let recent = |moment: &&PastAccount| now <= moment.until.plus_ms(MAX_LAG_MS);
         let mut moments = self.moments.iter().filter(recent);
         moments.any(|moment| {
             let mut balances = moment.balances.iter();
@@ -145,32 +145,32 @@ impl Past {
     }
 
     /// Whether the account matched the statement at a moment since then; `same` compares balances.
-    pub(crate) fn was_since(
+    pub(crate) fn matched_since(
         &self,
         since: Time,
         statement: &AccountTruth,
         same: impl Fn(AssetId, Amount, Amount) -> bool,
     ) -> bool {
         let mut moments = self.moments.iter().filter(|moment| moment.until >= since);
-        moments.any(|moment| moment.is(statement, &same))
+        moments.any(|moment| moment.matches(statement, &same))
     }
 
     /// Whether the account matched the statement within the last moments; `same` compares balances.
-    pub(crate) fn was(
+    pub(crate) fn matched_recently(
         &self,
         now: Time,
         statement: &AccountTruth,
         same: impl Fn(AssetId, Amount, Amount) -> bool,
     ) -> bool {
-        let recent = |moment: &&Moment| now <= moment.until.plus_ms(LAG_MS);
+        let recent = |moment: &&PastAccount| now <= moment.until.plus_ms(MAX_LAG_MS);
         let mut moments = self.moments.iter().filter(recent);
-        moments.any(|moment| moment.is(statement, &same))
+        moments.any(|moment| moment.matches(statement, &same))
     }
 }
 
 /// The account at a moment, before a change.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Moment {
+pub struct PastAccount {
     until: Time,
     balances: Vec<(AssetId, Amount)>,
     /// Positions that are not flat.
@@ -180,12 +180,12 @@ pub struct Moment {
 /// `E` of the newest account event of each balance and position. Events may arrive out of order
 /// (docs/interface/user-stream.md#order-of-events), and an older one must not override a newer one.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Newest {
+pub struct NewestEvents {
     balances: BTreeMap<AssetId, Time>,
     positions: BTreeMap<(InstrumentId, PositionSide), Time>,
 }
 
-impl Newest {
+impl NewestEvents {
     /// Whether an event of this time or later reported a balance.
     pub(crate) fn has_newer(&self, asset: AssetId, at: Time) -> bool {
         self.balances
@@ -220,10 +220,14 @@ fn is_newest<K: Ord>(known: &mut BTreeMap<K, Time>, key: K, at: Time) -> bool {
     *newest == at
 }
 
-impl Moment {
+impl PastAccount {
     /// Whether a snapshot shows this state. Values that the snapshot does not list are not
     /// compared.
-    fn is(&self, account: &AccountTruth, same: impl Fn(AssetId, Amount, Amount) -> bool) -> bool {
+    fn matches(
+        &self,
+        account: &AccountTruth,
+        same: impl Fn(AssetId, Amount, Amount) -> bool,
+    ) -> bool {
         let balances = account.balances.iter().all(|told| {
             let mut known = self.balances.iter();
             let known = known.find(|(asset, _)| *asset == told.asset);
@@ -244,14 +248,14 @@ impl Moment {
     }
 }
 
-impl Past {
+impl AccountHistory {
     /// Remembers the account before an event or a fill changes it.
-    pub fn remember(&mut self, moment: Moment) {
+    pub fn remember(&mut self, moment: PastAccount) {
         let now = moment.until;
         let moments = &mut self.moments;
         moments.push_back(moment);
         while moments.len() > MOMENTS
-            || (moments.front()).is_some_and(|first| now > first.until.plus_ms(LAG_MS))
+            || (moments.front()).is_some_and(|first| now > first.until.plus_ms(MAX_LAG_MS))
         {
             moments.pop_front();
         }
@@ -259,31 +263,31 @@ impl Past {
 
     /// Judges the age of a snapshot that differs from the books. It is old if it matches a recent
     /// state of the account (`was_so`), or if its own `updateTime` is before the last fill.
-    /// `is_short` means that it lacks positions.
-    pub fn age_of(
+    /// `is_incomplete` means that it lacks positions.
+    pub fn snapshot_age(
         &mut self,
         now: Time,
         account: &AccountTruth,
         was_so: bool,
-        is_short: bool,
-    ) -> Age {
-        let is_recent = |at: Time| now <= at.plus_ms(LAG_MS);
+        is_incomplete: bool,
+    ) -> SnapshotAge {
+        let is_recent = |at: Time| now <= at.plus_ms(MAX_LAG_MS);
         let precedes = |made: Time| account.updated.is_some_and(|updated| updated < made);
         let fill = self.filled;
         let is_old =
             was_so || fill.is_some_and(|(made, booked)| is_recent(booked) && precedes(made));
-        let (age, patience_ms) = match (is_old, is_short) {
-            (true, _) => (Age::Past, PATIENCE_MS),
-            (false, true) => (Age::Short, SHORT_MS),
+        let (age, patience_ms) = match (is_old, is_incomplete) {
+            (true, _) => (SnapshotAge::Stale, PATIENCE_MS),
+            (false, true) => (SnapshotAge::Incomplete, INCOMPLETE_MS),
             (false, false) => {
                 self.since = None;
-                return Age::Present;
+                return SnapshotAge::Current;
             }
         };
         if now <= self.since.get_or_insert(now).plus_ms(patience_ms) {
             age
         } else {
-            Age::Present
+            SnapshotAge::Current
         }
     }
 
@@ -295,7 +299,7 @@ impl Past {
 
 impl Evidence<'_> {
     /// The state of a surface's account now.
-    pub fn moment(&self, surface: Surface) -> Moment {
+    pub fn account_now(&self, surface: Surface) -> PastAccount {
         let mut positions = Vec::new();
         for index in 0..self.instruments.len() {
             let id = InstrumentId(index as u16);
@@ -307,7 +311,7 @@ impl Evidence<'_> {
             }
         }
         let balances = self.balances.iter();
-        Moment {
+        PastAccount {
             until: self.now,
             balances: balances
                 .filter(|((of, _), _)| *of == surface)
@@ -336,21 +340,21 @@ impl Evidence<'_> {
         // If the account is not known at all, its state before a fill is not known either. A
         // snapshot that changed by the size of this fill may show an earlier fill of the same size.
         let up = self.stream_up.get(&surface).filter(|_| !is_lost).copied();
-        let filled = line.past.filled.map(made);
+        let filled = line.history.filled.map(made);
         let filled = filled.map(|made| made.min(up.unwrap_or(self.now)));
         filled.is_some_and(|made| line.round.asked_at <= made.plus_ms(READ_LAG_MS))
     }
 
     /// Whether the positions of a snapshot are those of a moment that the snapshot may show. Its
     /// balances may differ for another reason.
-    pub(crate) fn lists_past_positions(&self, surface: Surface, account: &AccountTruth) -> bool {
+    pub(crate) fn lists_stale_positions(&self, surface: Surface, account: &AccountTruth) -> bool {
         let line = self.line(surface);
         let Some(line) = line.filter(|_| !self.positions_agree(&account.positions)) else {
             return false;
         };
         let asked = line.round.asked_at;
-        let is_recent = |moment: &&Moment| asked <= moment.until.plus_ms(READ_LAG_MS);
-        let mut moments = line.past.moments.iter().filter(is_recent);
+        let is_recent = |moment: &&PastAccount| asked <= moment.until.plus_ms(READ_LAG_MS);
+        let mut moments = line.history.moments.iter().filter(is_recent);
         moments.any(|moment| moment.holds(account))
     }
 
@@ -361,19 +365,21 @@ impl Evidence<'_> {
         let (Some(line), Some(up)) = (line, self.stream_up.get(&surface)) else {
             return false;
         };
-        let last = line.past.moments.back().map(|moment| moment.until);
+        let last = line.history.moments.back().map(|moment| moment.until);
         line.round.asked_at > last.max(Some(*up)).unwrap_or(*up).plus_ms(READ_LAG_MS)
     }
 
     /// Whether the account matched the snapshot within the last moments. A snapshot of that time
     /// contains commissions that account trades will report later, and the remembered books do not.
-    pub fn was_lately(&self, surface: Surface, account: &AccountTruth) -> bool {
+    pub fn was_true_recently(&self, surface: Surface, account: &AccountTruth) -> bool {
         let Some(line) = self.line(surface) else {
             return false;
         };
         let may_lack_fees = !self.positions_agree(&account.positions);
-        line.past.was(self.now, account, |asset, told, known| {
-            told == known || (may_lack_fees && self.may_await_fees(surface, asset, told - known))
-        })
+        line.history
+            .matched_recently(self.now, account, |asset, told, known| {
+                told == known
+                    || (may_lack_fees && self.may_await_fees(surface, asset, told - known))
+            })
     }
 }

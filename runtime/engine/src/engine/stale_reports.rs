@@ -1,7 +1,7 @@
 //! Reports that may be older than the books: the engine remembers the account before each change and
-//! judges snapshots by it (`windvane_evidence::past`).
+//! judges snapshots by it (`windvane_evidence::stale_reports`).
 
-use windvane_evidence::past::Age;
+use windvane_evidence::stale_reports::SnapshotAge;
 use windvane_model::order::Surface;
 use windvane_model::truth::AccountTruth;
 
@@ -13,9 +13,9 @@ impl Engine {
         if self.live.is_none() {
             return;
         }
-        let moment = self.evidence().moment(surface);
+        let moment = self.evidence().account_now(surface);
         if let Some(line) = self.line_mut(surface) {
-            line.past.remember(moment);
+            line.history.remember(moment);
         }
     }
 
@@ -27,18 +27,19 @@ impl Engine {
     }
 
     /// Judges the age of a snapshot that differs from the books.
-    pub(super) fn age_of(
+    pub(super) fn snapshot_age(
         &mut self,
         surface: Surface,
         account: &AccountTruth,
-        is_short: bool,
-    ) -> Age {
-        let was_so = self.evidence().was_lately(surface, account);
+        is_incomplete: bool,
+    ) -> SnapshotAge {
+        let was_so = self.evidence().was_true_recently(surface, account);
         let now = self.now;
         let Some(line) = self.line_mut(surface) else {
-            return Age::Present;
+            return SnapshotAge::Current;
         };
-        line.past.age_of(now, account, was_so, is_short)
+        line.history
+            .snapshot_age(now, account, was_so, is_incomplete)
     }
 
     /// Takes over when an earlier process booked its last fills.
@@ -48,7 +49,7 @@ impl Engine {
         };
         for (surface, line) in &mut live.lines {
             let old = old.lines.get(surface);
-            line.past.inherit(old.map(|old| &old.past));
+            line.history.inherit(old.map(|old| &old.history));
         }
     }
 }
