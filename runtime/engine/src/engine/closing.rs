@@ -2,7 +2,7 @@
 //!
 //! The engine first cancels the strategy's orders. Then it settles opposite positions of strategies
 //! that are all being closed against each other (`netting`). It sends one market order for each
-//! remaining position. A close never opens a position (`cover`). The order has `reduceOnly`
+//! remaining position. A close never opens a position (`closable_position`). The order has `reduceOnly`
 //! wherever the account's net position covers it. Such an order cannot rest, so it needs no
 //! countdown.
 //!
@@ -130,7 +130,7 @@ impl Engine {
             closing.into_iter().partition(|terms| self.may_close(terms));
         let mut doubted: BTreeSet<InstrumentId> =
             uncertain.iter().map(|terms| terms.instrument).collect();
-        let uncovered = self.uncovered(strategy);
+        let uncovered = self.unclosable_parts(strategy);
         let uncovered = uncovered.into_iter().map(|(id, ..)| id);
         doubted.extend(uncovered.filter(|id| !self.is_certain(*id)));
         let surfaces: BTreeSet<Surface> = doubted.iter().map(|id| self.surface_of(*id)).collect();
@@ -143,7 +143,7 @@ impl Engine {
             && !self.waits_for_opposite(strategy)
             && !self.waits_for_coins(strategy)
         {
-            self.settle_with_external(strategy);
+            self.give_up_unclosable_parts(strategy);
             self.give_up_coins_of(strategy);
             self.has_flattened(strategy);
             self.tell_dust(strategy);

@@ -132,7 +132,7 @@ impl Engine {
 
     /// The parts of a strategy's positions that the account does not hold, with their closing
     /// sides.
-    pub(super) fn uncovered(
+    pub(super) fn unclosable_parts(
         &self,
         strategy: StrategyId,
     ) -> Vec<(InstrumentId, PositionSide, Side, i64)> {
@@ -149,8 +149,8 @@ impl Engine {
 
     /// Closes in the sub-ledger what outside orders closed of a strategy's positions, at the
     /// outside price. The strategy and people are notified.
-    pub(super) fn settle_with_external(&mut self, strategy: StrategyId) {
-        for (id, position_side, closing, qty) in self.uncovered(strategy) {
+    pub(super) fn give_up_unclosable_parts(&mut self, strategy: StrategyId) {
+        for (id, position_side, closing, qty) in self.unclosable_parts(strategy) {
             let value = self.close_values.part((id, position_side), closing, qty);
             self.give_up(strategy, (id, position_side), closing, qty, value);
             self.close_values.take((id, position_side), qty, value);
