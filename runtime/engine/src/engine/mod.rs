@@ -52,7 +52,6 @@ mod contradiction;
 mod cuts;
 mod deadman;
 mod degraded_reasons;
-mod ends;
 mod external;
 mod fee_costs;
 mod fill_order;
@@ -97,6 +96,7 @@ mod trades;
 mod trading;
 mod transfers;
 mod triggers;
+mod unsaved_order_ends;
 mod venue_wait;
 mod view;
 mod watchdog;
@@ -285,7 +285,7 @@ struct StrategyState {
     losses: LossWatch,
     /// Orders whose end the strategy's saved state may lack, with the sequence of the event that
     /// reported the end.
-    unsaved: VecDeque<(OrderSeq, i64)>,
+    unsaved_order_ends: VecDeque<(OrderSeq, i64)>,
 }
 
 impl Engine {
@@ -478,7 +478,7 @@ impl Engine {
             Input::Renew { strategy } => self.renew_strategy(strategy),
             Input::Saved {
                 strategy, handled, ..
-            } => self.note_saved(strategy, handled),
+            } => self.note_saved_state(strategy, handled),
             Input::Reconfigure(next) => self.reconfigure(next),
             Input::OnLiquidation(reaction) => self.set_on_liquidation(reaction),
             Input::Live(input) => self.handle_live(input),
@@ -622,7 +622,7 @@ impl StrategyState {
             open_orders: 0,
             rate: RateWindow::default(),
             losses: LossWatch::default(),
-            unsaved: VecDeque::new(),
+            unsaved_order_ends: VecDeque::new(),
         }
     }
 }

@@ -589,7 +589,7 @@ impl Engine {
         let is_end = order.is_settled();
         let event = self.event(EventKind::OrderUpdate, id, 0, fields, seq.0 as i64);
         if is_end {
-            self.note_end(strategy, seq, event.sequence);
+            self.note_order_end(strategy, seq, event.sequence);
         }
         self.deliver(strategy, event);
     }

@@ -223,7 +223,7 @@ impl Engine {
                 for strategy in (0..self.strategies.len()).map(|index| StrategyId(index as u16)) {
                     self.tell_state(strategy);
                     self.tell_positions(strategy);
-                    self.tell_ends(strategy);
+                    self.report_unsaved_order_ends(strategy);
                 }
             }
             LiveInput::Begin => {}

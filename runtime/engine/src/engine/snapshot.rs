@@ -157,7 +157,7 @@ impl Engine {
                 own.flattening = state.flattening;
                 own.losses = state.losses.clone();
                 own.rate = state.rate.clone();
-                own.unsaved.clone_from(&state.unsaved);
+                own.unsaved_order_ends.clone_from(&state.unsaved_order_ends);
                 if let Some(since) = self.fault_since(StrategyId(place as u16)) {
                     heir.trading.note_fault(*strategy, since);
                 }

@@ -92,7 +92,7 @@ impl Engine {
         self.tell_all_rules(strategy);
         self.tell_positions(strategy);
         // The run state comes last, because it lets an instance place orders.
-        self.tell_ends(strategy);
+        self.report_unsaved_order_ends(strategy);
         // An order that ended but waits for its fills is reported when they are booked.
         let open = self
             .orders

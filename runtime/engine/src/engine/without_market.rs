@@ -71,7 +71,7 @@ impl Engine {
             .map_or(0, |(sequence, _)| recorded[0].0 - sequence);
         self.sequence += by;
         for strategy in &mut self.strategies {
-            for (_, told) in &mut strategy.unsaved {
+            for (_, told) in &mut strategy.unsaved_order_ends {
                 if *told > before {
                     *told += by;
                 }

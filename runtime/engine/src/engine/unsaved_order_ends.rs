@@ -13,18 +13,18 @@ const UNSAVED_MAX: usize = 4_096;
 
 impl Engine {
     /// Notes that a strategy saved its state after it handled event `handled`.
-    pub(super) fn note_saved(&mut self, strategy: StrategyId, handled: i64) {
+    pub(super) fn note_saved_state(&mut self, strategy: StrategyId, handled: i64) {
         if let Some(state) = self.strategies.get_mut(usize::from(strategy.0)) {
-            state.unsaved.retain(|(_, told)| *told > handled);
+            state.unsaved_order_ends.retain(|(_, told)| *told > handled);
         }
     }
 
     /// Notes that the end of an order was reported to a strategy, or would have been.
-    pub(super) fn note_end(&mut self, strategy: StrategyId, seq: OrderSeq, told: i64) {
+    pub(super) fn note_order_end(&mut self, strategy: StrategyId, seq: OrderSeq, told: i64) {
         if self.live.is_none() {
             return;
         }
-        let unsaved = &mut self.strategies[usize::from(strategy.0)].unsaved;
+        let unsaved = &mut self.strategies[usize::from(strategy.0)].unsaved_order_ends;
         unsaved.retain(|(order, _)| *order != seq);
         if unsaved.len() == UNSAVED_MAX {
             unsaved.pop_front();
@@ -33,8 +33,8 @@ impl Engine {
     }
 
     /// Reports to a new instance the ended orders that its saved state does not contain.
-    pub(super) fn tell_ends(&mut self, strategy: StrategyId) {
-        let unsaved = &mut self.strategies[usize::from(strategy.0)].unsaved;
+    pub(super) fn report_unsaved_order_ends(&mut self, strategy: StrategyId) {
+        let unsaved = &mut self.strategies[usize::from(strategy.0)].unsaved_order_ends;
         let ends: VecDeque<(OrderSeq, i64)> = std::mem::take(unsaved);
         for (seq, _) in ends {
             self.tell_order(seq, strategy);
