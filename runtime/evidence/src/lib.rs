@@ -42,7 +42,7 @@ pub mod stated_balances;
 pub mod stated_fees;
 pub mod stated_fills;
 pub mod stated_positions;
-pub mod stream;
 pub mod transfers;
+pub mod user_stream;
 
 pub use evidence::{Evidence, Key, Lines, NO_DOUBTS, NO_LINES};

@@ -142,7 +142,7 @@ impl Engine {
             self.look_again_after_denial(update.instrument);
         }
         if is_first || filled {
-            self.note_news(self.surface_of(update.instrument), update);
+            self.note_order_news(self.surface_of(update.instrument), update);
         }
     }
 

@@ -346,15 +346,15 @@ impl Engine {
         surface: Surface,
         account: &AccountTruth,
     ) {
-        if self.evidence().was_so_since_cut(surface, account) {
-            self.end_cut_by_round(surface);
+        if self.evidence().was_true_since_connect(surface, account) {
+            self.clear_lost_events(surface);
         }
         self.end_round_with(surface, false);
     }
 
     fn end_round_with(&mut self, surface: Surface, is_compared: bool) {
         if is_compared {
-            self.end_cut_by_round(surface);
+            self.clear_lost_events(surface);
         }
         let Some(line) = self.line_mut(surface) else {
             return;
@@ -391,7 +391,7 @@ impl Engine {
             asked => asked.unwrap_or(now).plus_ms(reconcile_ms).max(now),
         };
         let due = self
-            .cut_ends(surface)
+            .lost_events_end(surface)
             .map_or(due, |ends| due.min(ends.max(now)));
         if !planted!(ForgetToReconcile) {
             self.timers.set(due, Timer::Reconcile { surface });

@@ -320,7 +320,7 @@ impl Engine {
             // A startup also looks for another instance here, because account trades may be behind.
             self.list_orders_for_trades(surface);
         }
-        self.begin_cut(surface);
+        self.degrade_for_lost_events(surface);
         self.begin_round(surface);
     }
 
@@ -440,7 +440,7 @@ impl Engine {
                 self.set_degraded(DegradedReason::Reconciliation(surface), true);
             }
             if silent || unseen {
-                self.distrust_stream(surface);
+                self.reconnect_late_stream(surface);
             }
             self.retry_round(surface);
             self.investigate_account_event(surface);

@@ -16,7 +16,7 @@ const ENDED_MS: i64 = 30_000;
 
 impl Evidence<'_> {
     /// Whether a snapshot shows a state that the account had since the stream connected.
-    pub fn was_so_since_cut(&self, surface: Surface, account: &AccountTruth) -> bool {
+    pub fn was_true_since_connect(&self, surface: Surface, account: &AccountTruth) -> bool {
         let line = self.line(surface);
         let (Some(line), Some(up)) = (line, self.stream_up.get(&surface)) else {
             return false;

@@ -17,7 +17,7 @@ const AGAIN_MS: i64 = 2_000;
 
 impl Engine {
     /// The stream connected. Everything that happened before is known from snapshots only.
-    pub(super) fn begin_cut(&mut self, surface: Surface) {
+    pub(super) fn degrade_for_lost_events(&mut self, surface: Surface) {
         let ids = (0..self.instruments.len()).map(|index| InstrumentId(index as u16));
         let mut of_surface = ids.filter(|id| self.surface_of(*id) == surface);
         let strategies = &self.ledgers.strategies;
@@ -28,7 +28,7 @@ impl Engine {
     }
 
     /// When a snapshot may first clear the degraded reason; `None` if it is not set.
-    pub(super) fn cut_ends(&self, surface: Surface) -> Option<Time> {
+    pub(super) fn lost_events_end(&self, surface: Surface) -> Option<Time> {
         let live = self.live.as_ref()?;
         let up = self.stream_up.get(&surface)?;
         let is_doubted = live.doubts_any(&[DegradedReason::LostEvents(surface)]);
@@ -39,7 +39,7 @@ impl Engine {
 
     /// Clears the degraded reason if the running round is new enough. Its snapshot agrees with the
     /// books, now or at a moment since the stream connected.
-    pub(super) fn end_cut_by_round(&mut self, surface: Surface) {
+    pub(super) fn clear_lost_events(&mut self, surface: Surface) {
         let Some(asked) = self.orders_asked(surface) else {
             return;
         };
