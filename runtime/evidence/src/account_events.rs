@@ -164,7 +164,7 @@ impl Evidence<'_> {
         // An outside party may move the balance at every event: then no statement would ever be old
         // enough.
         let is_overdue = self
-            .doubts
+            .degraded_reasons
             .contains(&DegradedReason::StatedBalance(surface));
         let is_old = |told: &BalanceUpdate| {
             let at = line.newest_events.balance(told.asset);

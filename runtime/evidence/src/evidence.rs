@@ -32,7 +32,7 @@ pub type Lines = BTreeMap<Surface, Line>;
 pub static NO_LINES: Lines = Lines::new();
 
 /// The degraded reasons of a run that is not live.
-pub static NO_DOUBTS: BTreeSet<DegradedReason> = BTreeSet::new();
+pub static NO_DEGRADED_REASONS: BTreeSet<DegradedReason> = BTreeSet::new();
 
 /// A difference of at most one part in this many of the last fill is the venue's rounding.
 const ROUNDING_PARTS: i128 = 1_000_000;
@@ -61,7 +61,7 @@ pub struct Evidence<'a> {
     /// The connection of each surface.
     pub lines: &'a Lines,
     /// The degraded reasons of a live run.
-    pub doubts: &'a BTreeSet<DegradedReason>,
+    pub degraded_reasons: &'a BTreeSet<DegradedReason>,
     /// When the user stream of each surface last connected.
     pub stream_up: &'a BTreeMap<Surface, Time>,
     /// Fills whose commission is not known.

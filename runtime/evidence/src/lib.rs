@@ -45,4 +45,4 @@ pub mod stated_positions;
 pub mod transfers;
 pub mod user_stream;
 
-pub use evidence::{Evidence, Key, Lines, NO_DOUBTS, NO_LINES};
+pub use evidence::{Evidence, Key, Lines, NO_DEGRADED_REASONS, NO_LINES};

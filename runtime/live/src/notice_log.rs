@@ -267,9 +267,9 @@ pub fn log_notice(engine: &Engine, notice: &Notice) {
             table::ORDERS.of([strategy, "unknown"]).increment(1);
         }
         Notice::State {
-            from, to, doubts, ..
+            from, to, reasons, ..
         } => {
-            let doubts = engine.reported_reasons(doubts);
+            let doubts = engine.describe_reasons(reasons);
             let (from, to) = (from.as_str(), to.as_str());
             tracing::info!(from, to, ?doubts, "the state changed");
             table::STATE_MOVES.of([from, to]).increment(1);

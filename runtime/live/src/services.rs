@@ -269,7 +269,7 @@ impl Services {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: engine.epoch(),
             uptime_ms: u64::try_from(uptime).unwrap_or(u64::MAX),
-            doubts: engine.reported_reasons(&engine.degraded_reasons()),
+            doubts: engine.describe_reasons(&engine.degraded_reasons()),
             trading: show::trading(engine, &self.not_sent),
             refusals: show::refusals(engine),
             forced_closes: forced::rows(engine),
@@ -325,7 +325,7 @@ impl Services {
                 }
             }
             RunState::Degraded => engine
-                .reported_reasons(&engine.degraded_reasons())
+                .describe_reasons(&engine.degraded_reasons())
                 .join("; "),
             RunState::Syncing => {
                 if let Some(watch) = engine.instance_watch() {

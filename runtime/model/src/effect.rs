@@ -204,7 +204,7 @@ pub enum Notice {
         /// The state after the change.
         to: RunState,
         /// The degraded reasons that hold now.
-        doubts: Vec<DegradedReason>,
+        reasons: Vec<DegradedReason>,
     },
     /// The dead man's switch of a symbol was renewed, or has a problem.
     Heartbeat {

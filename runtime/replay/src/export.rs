@@ -230,11 +230,11 @@ impl RecordFormatter {
 
     fn notice(&self, notice: &RecordedNotice) -> Value {
         match notice {
-            RecordedNotice::State { from, to, doubts } => json!({
+            RecordedNotice::State { from, to, reasons } => json!({
                 "kind": "state",
                 "from": from.as_str(),
                 "to": to.as_str(),
-                "doubts": doubts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "doubts": reasons.iter().map(ToString::to_string).collect::<Vec<_>>(),
             }),
             RecordedNotice::Adjusted { adjustment, cause } => json!({
                 "kind": "adjusted",

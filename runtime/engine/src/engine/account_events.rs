@@ -283,7 +283,7 @@ impl Engine {
                 .map(|(_, at)| *at);
             since.is_some_and(|since| engine.now > since.plus_ms(ms))
         };
-        let is_close = waited(self, CLOSE_MS) && self.doubt_stated_closes(surface);
+        let is_close = waited(self, CLOSE_MS) && self.degrade_for_stated_closes(surface);
         let is_overdue = is_close || waited(self, FILL_MS);
         let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
         let Some(line) = line.filter(|line| line.round.is_idle() && line.stream_up) else {

@@ -138,7 +138,7 @@ impl Engine {
         order.made_up_qty = found_qty;
         order.on_stream = true;
         if let Some((_, epoch, seq)) = report.client_order_id.parse_own() {
-            self.doubt_an_order_unheard_of(epoch, seq);
+            self.degrade_for_unknown_order(epoch, seq);
         }
         self.count_open(&order);
         self.orders.insert_foreign(order);
@@ -161,8 +161,10 @@ impl Engine {
     /// Sets `Ownership` if a later process placed this order: the number is beyond all that the
     /// journal knows of. Every order is recorded durably before it is sent, so the journal is an
     /// older copy. Such a journal cannot tell which strategy owns the positions.
-    pub(super) fn doubt_an_order_unheard_of(&mut self, epoch: u64, seq: OrderSeq) {
-        let is_later = self.unheard_of.is_some_and(|first| (epoch, seq) >= first);
+    pub(super) fn degrade_for_unknown_order(&mut self, epoch: u64, seq: OrderSeq) {
+        let is_later = self
+            .first_unknown_order
+            .is_some_and(|first| (epoch, seq) >= first);
         if is_later && epoch < self.epoch {
             self.set_degraded(DegradedReason::Ownership, true);
         }

@@ -40,7 +40,7 @@ impl Engine {
     /// Whether the user stream of a surface can be trusted.
     pub(super) fn stream_is_trusted(&self, surface: Surface) -> bool {
         let live = self.live.as_ref();
-        live.is_none_or(|live| !live.doubts_any(&[DegradedReason::Stream(surface)]))
+        live.is_none_or(|live| !live.is_degraded_for(&[DegradedReason::Stream(surface)]))
     }
 
     /// Requests an account snapshot for a close. Without a user stream, nothing else would request
@@ -117,7 +117,7 @@ impl Engine {
     fn may_close_uncertain(&self, surface: Surface) -> bool {
         let Some(live) = &self.live else { return false };
         (live.is_running() || self.is_long_start())
-            && !live.doubts_any(&[DegradedReason::Journal, DegradedReason::Clock(surface)])
+            && !live.is_degraded_for(&[DegradedReason::Journal, DegradedReason::Clock(surface)])
             && self.venue_wait(surface).is_none()
     }
 

@@ -211,17 +211,17 @@ impl Engine {
         if let Some(until) = self.order_wait(surface) {
             reasons.push(CloseReason::OrderLimit(surface, until));
         }
-        if live.doubts_any(&[DegradedReason::Journal]) {
+        if live.is_degraded_for(&[DegradedReason::Journal]) {
             reasons.push(CloseReason::Journal);
         }
-        if live.doubts_any(&[DegradedReason::Clock(surface)]) {
+        if live.is_degraded_for(&[DegradedReason::Clock(surface)]) {
             reasons.push(CloseReason::Clock(surface));
         }
         let stream_up = (live.lines.get(&surface)).is_some_and(|line| line.stream_up);
         if !live.is_running() && stream_up {
             // The close waits for startup: no reconciliation round ended since the stream
             // connected.
-        } else if live.doubts_any(&[DegradedReason::Stream(surface)]) {
+        } else if live.is_degraded_for(&[DegradedReason::Stream(surface)]) {
             reasons.push(CloseReason::Stream(surface));
         } else if !live.healthy(surface, self.now) && live.is_running() {
             reasons.push(CloseReason::Reading(surface));

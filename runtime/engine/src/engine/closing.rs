@@ -128,18 +128,21 @@ impl Engine {
         let closing = self.closing_orders(strategy);
         let (certain, uncertain): (Vec<_>, Vec<_>) =
             closing.into_iter().partition(|terms| self.may_close(terms));
-        let mut doubted: BTreeSet<InstrumentId> =
+        let mut uncertain_ids: BTreeSet<InstrumentId> =
             uncertain.iter().map(|terms| terms.instrument).collect();
         let uncovered = self.unclosable_parts(strategy);
         let uncovered = uncovered.into_iter().map(|(id, ..)| id);
-        doubted.extend(uncovered.filter(|id| !self.is_certain(*id)));
-        let surfaces: BTreeSet<Surface> = doubted.iter().map(|id| self.surface_of(*id)).collect();
+        uncertain_ids.extend(uncovered.filter(|id| !self.is_certain(*id)));
+        let surfaces: BTreeSet<Surface> = uncertain_ids
+            .iter()
+            .map(|id| self.surface_of(*id))
+            .collect();
         for surface in surfaces {
             self.read_for_close(surface);
         }
         if !certain.is_empty() {
             self.send_closes(strategy, certain);
-        } else if doubted.is_empty()
+        } else if uncertain_ids.is_empty()
             && !self.waits_for_opposite(strategy)
             && !self.waits_for_coins(strategy)
         {

@@ -98,7 +98,7 @@ impl Engine {
         }
         if age == SnapshotAge::Incomplete {
             self.ask_for_traces(surface, read);
-            self.doubt_unlisted_coins(surface, read);
+            self.degrade_for_unlisted_coins(surface, read);
             self.later(surface, READ_AGAIN_SHORT_MS);
             return;
         }
@@ -147,7 +147,7 @@ impl Engine {
         {
             // The list of trades may be behind the account, or the account may be behind the last
             // fill. Both are read again before the difference counts.
-            self.doubt_first_reading(surface);
+            self.degrade_before_first_comparison(surface);
             self.look_for_trades(surface, no_trades);
             self.later(surface, TRADES_AGAIN_MS);
             return;
@@ -272,7 +272,7 @@ impl Engine {
 
     /// Shows the degraded reason while the engine waits for more snapshots, if nothing was compared
     /// since the stream connected.
-    fn doubt_first_reading(&mut self, surface: Surface) {
+    fn degrade_before_first_comparison(&mut self, surface: Surface) {
         let is_first = |line: &mut Line| line.clean.is_none();
         if self.line_mut(surface).is_some_and(is_first) {
             self.set_degraded(DegradedReason::Reconciliation(surface), true);

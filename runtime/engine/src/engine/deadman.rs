@@ -307,7 +307,7 @@ impl Engine {
                     instrument,
                     what: HeartbeatNotice::Renewed,
                 });
-                self.trust_countdown(instrument);
+                self.clear_countdown_reason(instrument);
                 if was_blocked {
                     self.countdown_is_armed(instrument);
                 }
@@ -346,7 +346,7 @@ impl Engine {
                     what: HeartbeatNotice::Failed,
                 });
                 if is_tired || is_uncovered {
-                    self.doubt_countdown(instrument);
+                    self.degrade_for_countdown(instrument);
                 }
                 if is_tired {
                     self.refuse_held(instrument, NotCovered::Failed);
@@ -391,14 +391,14 @@ impl Engine {
 
     /// Sets the degraded reason of a countdown, if orders rest. It holds until the venue confirms a
     /// countdown or nothing rests.
-    fn doubt_countdown(&mut self, instrument: InstrumentId) {
+    fn degrade_for_countdown(&mut self, instrument: InstrumentId) {
         if self.may_rest(instrument) {
             self.set_degraded(DegradedReason::Countdown(instrument), true);
             self.update_state();
         }
     }
 
-    fn trust_countdown(&mut self, instrument: InstrumentId) {
+    fn clear_countdown_reason(&mut self, instrument: InstrumentId) {
         self.set_degraded(DegradedReason::Countdown(instrument), false);
         self.update_state();
     }
@@ -506,11 +506,11 @@ impl Engine {
     /// resting orders, so each order of the symbol is unknown until it was queried.
     pub(super) fn watch_countdowns(&mut self) {
         let now = self.now;
-        for doubt in self.degraded_reasons() {
-            if let DegradedReason::Countdown(instrument) = doubt
+        for reason in self.degraded_reasons() {
+            if let DegradedReason::Countdown(instrument) = reason
                 && !self.may_rest(instrument)
             {
-                self.trust_countdown(instrument);
+                self.clear_countdown_reason(instrument);
             }
         }
         let Some(live) = &mut self.live else { return };
@@ -526,7 +526,7 @@ impl Engine {
                 instrument,
                 what: HeartbeatNotice::Lapsed,
             });
-            self.doubt_countdown(instrument);
+            self.degrade_for_countdown(instrument);
             let of_symbol = self
                 .orders
                 .iter()

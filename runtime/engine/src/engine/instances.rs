@@ -268,7 +268,7 @@ impl Engine {
             return;
         };
         for (epoch, number) in self.instances.seen() {
-            self.doubt_an_order_unheard_of(epoch, number);
+            self.degrade_for_unknown_order(epoch, number);
         }
         self.adopt_seen();
         let before = self.next_order;

@@ -72,7 +72,7 @@ impl Engine {
     /// nothing, whatever other degraded reasons hold. On futures, the venue itself keeps an exit
     /// from opening a position.
     fn may_exit_spot(&self, instrument: InstrumentId) -> bool {
-        let doubts = [
+        let reasons = [
             DegradedReason::LostEvents(Surface::Spot),
             DegradedReason::StatedBalance(Surface::Spot),
             DegradedReason::Watchdog,
@@ -80,7 +80,7 @@ impl Engine {
         let live = self.live.as_ref();
         self.surface_of(instrument) == Surface::Spot
             && live.is_some_and(|live| {
-                live.healthy(Surface::Spot, self.now) && !live.doubts_any(&doubts)
+                live.healthy(Surface::Spot, self.now) && !live.is_degraded_for(&reasons)
             })
     }
 

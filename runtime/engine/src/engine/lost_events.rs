@@ -31,10 +31,10 @@ impl Engine {
     pub(super) fn lost_events_end(&self, surface: Surface) -> Option<Time> {
         let live = self.live.as_ref()?;
         let up = self.stream_up.get(&surface)?;
-        let is_doubted = live.doubts_any(&[DegradedReason::LostEvents(surface)]);
+        let is_degraded = live.is_degraded_for(&[DegradedReason::LostEvents(surface)]);
         let again = self.now.plus_ms(AGAIN_MS);
         let ends = up.plus_ms(READ_LAG_MS);
-        is_doubted.then_some(if ends > self.now { ends } else { again })
+        is_degraded.then_some(if ends > self.now { ends } else { again })
     }
 
     /// Clears the degraded reason if the running round is new enough. Its snapshot agrees with the

@@ -32,16 +32,17 @@ impl Engine {
 
     /// Reviews missing coins after an order event, which may have explained them.
     pub(super) fn review_missing_coins(&mut self) {
-        let is_missing = |doubt: &DegradedReason| matches!(doubt, DegradedReason::MissingCoins(_));
+        let is_missing =
+            |reason: &DegradedReason| matches!(reason, DegradedReason::MissingCoins(_));
         let live = self.live.as_ref();
-        if live.is_some_and(|live| live.degraded_reasons().any(|doubt| is_missing(&doubt))) {
+        if live.is_some_and(|live| live.degraded_reasons().any(|reason| is_missing(&reason))) {
             self.review_coins();
         }
     }
 
     /// Handles a snapshot that lists other balances but not a coin that strategies hold. The next
     /// snapshots show whether the list was only incomplete for a moment.
-    pub(super) fn doubt_unlisted_coins(&mut self, surface: Surface, read: &AccountTruth) {
+    pub(super) fn degrade_for_unlisted_coins(&mut self, surface: Surface, read: &AccountTruth) {
         if surface != Surface::Spot {
             return;
         }

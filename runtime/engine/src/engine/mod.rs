@@ -22,10 +22,12 @@ macro_rules! evidence {
                 .live
                 .as_ref()
                 .map_or(&::windvane_evidence::NO_LINES, |live| &live.lines),
-            doubts: $engine
+            degraded_reasons: $engine
                 .live
                 .as_ref()
-                .map_or(&::windvane_evidence::NO_DOUBTS, |live| live.doubt_set()),
+                .map_or(&::windvane_evidence::NO_DEGRADED_REASONS, |live| {
+                    live.degraded_reason_set()
+                }),
             stream_up: &$engine.stream_up,
             late_fees: &$engine.late_fees,
             stated_fills: &$engine.stated_fills,
@@ -175,7 +177,7 @@ pub struct Engine {
     next_order: OrderSeq,
     /// Epoch and number of the first order id that the previous process had not used, according to
     /// its journal.
-    unheard_of: Option<(u64, OrderSeq)>,
+    first_unknown_order: Option<(u64, OrderSeq)>,
     instruments: Vec<Instrument>,
     #[serde(skip)]
     rules: Vec<CompiledRules>,
@@ -368,7 +370,7 @@ impl Engine {
             hedge_mode: config.hedge_mode,
             epoch: config.epoch,
             next_order: OrderSeq(1),
-            unheard_of: None,
+            first_unknown_order: None,
             ledgers: Ledgers::new(count, config.strategies.len()),
             instruments: config.instruments,
             rules,

@@ -39,7 +39,7 @@ impl Engine {
     /// Whether opening orders wait until the account's modes are read.
     pub fn awaits_modes(&self) -> bool {
         let live = self.live.as_ref();
-        live.is_some_and(|live| live.doubts_any(&[DegradedReason::Modes]))
+        live.is_some_and(|live| live.is_degraded_for(&[DegradedReason::Modes]))
     }
 
     pub(super) fn begin_modes(&mut self) {
@@ -96,11 +96,11 @@ impl Engine {
     /// Takes over the modes that an earlier process read. A mode that differed from the
     /// configuration is read again, because it may match by now.
     pub(super) fn inherit_modes(&mut self, from: &Self) {
-        let doubted = [DegradedReason::PositionMode, DegradedReason::AssetMode];
+        let mode_reasons = [DegradedReason::PositionMode, DegradedReason::AssetMode];
         let differed = from
             .degraded_reasons()
             .iter()
-            .any(|doubt| doubted.contains(doubt));
+            .any(|reason| mode_reasons.contains(reason));
         let same = from.hedge_mode == self.hedge_mode
             && from.live.as_ref().map(|live| live.config.multi_assets)
                 == self.live.as_ref().map(|live| live.config.multi_assets);

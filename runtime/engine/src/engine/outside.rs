@@ -36,7 +36,7 @@ impl Engine {
     /// Sets a degraded reason if a pending account event shows a smaller position than the books,
     /// and no own order can have closed it. A fill or a snapshot will explain it. Returns whether
     /// there is such a position.
-    pub(super) fn doubt_stated_closes(&mut self, surface: Surface) -> bool {
+    pub(super) fn degrade_for_stated_closes(&mut self, surface: Surface) -> bool {
         let Some(shrunk) = self.evidence().shrunk(surface) else {
             return false;
         };
@@ -84,11 +84,11 @@ impl Engine {
     pub(super) fn review_unlisted(&mut self) {
         let unlisted = self.outside.review(&self.ledgers.account);
         self.forced_traces.review(&self.ledgers.account);
-        for doubt in self.degraded_reasons() {
-            if let DegradedReason::Unlisted(id) = doubt
+        for reason in self.degraded_reasons() {
+            if let DegradedReason::Unlisted(id) = reason
                 && !unlisted.contains(&id)
             {
-                self.set_degraded(doubt, false);
+                self.set_degraded(reason, false);
             }
         }
         for id in unlisted {

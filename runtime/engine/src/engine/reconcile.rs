@@ -379,7 +379,8 @@ impl Engine {
     fn plan_round(&mut self, surface: Surface, whole: Option<Time>) {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        let (reconcile_ms, doubted) = (live.config.reconcile_ms, live.is_unexplained(surface));
+        let (reconcile_ms, is_unexplained) =
+            (live.config.reconcile_ms, live.is_unexplained(surface));
         let Some(line) = live.lines.get_mut(&surface) else {
             return;
         };
@@ -387,7 +388,7 @@ impl Engine {
         let most_ms = if line.stream_up { i64::MAX } else { BLIND_MS };
         let reconcile_ms = reconcile_ms.min(most_ms);
         let due = match line.clean {
-            _ if whole.is_none() && doubted => now,
+            _ if whole.is_none() && is_unexplained => now,
             asked => asked.unwrap_or(now).plus_ms(reconcile_ms).max(now),
         };
         let due = self

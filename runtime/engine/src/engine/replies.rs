@@ -49,7 +49,7 @@ fn is_absence(code: i32) -> bool {
 impl Engine {
     pub(super) fn handle_reply(&mut self, reply: &Reply) {
         if let Some(surface) = self.refused_for_its_time(reply) {
-            self.doubt_clock(surface);
+            self.degrade_for_clock(surface);
         }
         match reply {
             Reply::Placed {
@@ -366,7 +366,7 @@ impl Engine {
             if now >= since.plus_ms(missed_ms) {
                 self.recover(seq, instrument, report);
                 if reads > 0 {
-                    self.doubt_missing_fill(seq);
+                    self.degrade_for_missing_fill(seq);
                 }
             }
         }
@@ -416,11 +416,11 @@ impl Engine {
             return;
         }
         let surface = self.surface_of(instrument);
-        let doubt = DegradedReason::Reconciliation(surface);
+        let reason = DegradedReason::Reconciliation(surface);
         if self
             .live
             .as_ref()
-            .is_some_and(|live| live.doubts_any(&[doubt]))
+            .is_some_and(|live| live.is_degraded_for(&[reason]))
         {
             self.reconcile_soon(surface);
         }
@@ -442,7 +442,7 @@ impl Engine {
 
     /// Marks the account as not reconciled, because a fill is still missing after the order or the
     /// trades were read.
-    pub(super) fn doubt_missing_fill(&mut self, seq: OrderSeq) {
+    pub(super) fn degrade_for_missing_fill(&mut self, seq: OrderSeq) {
         let missing = |order: &Order| order.reported_qty > order.executed_qty;
         let Some(order) = self.orders.known(seq).filter(|order| missing(order)) else {
             return;
@@ -660,7 +660,7 @@ impl Engine {
         }
         let order = self.orders.known(seq);
         if order.is_some_and(|order| self.is_missing_too_long(order)) {
-            self.doubt_missing_fill(seq);
+            self.degrade_for_missing_fill(seq);
         }
         let Some(order) = self.orders.known_mut(seq) else {
             return;

@@ -44,7 +44,7 @@ enum Stage {
 pub(super) struct Session {
     pub(super) config: LiveConfig,
     stage: Stage,
-    doubts: BTreeSet<DegradedReason>,
+    degraded_reasons: BTreeSet<DegradedReason>,
     pub(super) lines: BTreeMap<Surface, Line>,
     /// One entry per instrument; those of spot instruments are unused.
     pub(super) countdowns: Vec<Countdown>,
@@ -64,7 +64,7 @@ impl Session {
             .map(|surface| (*surface, Line::default()));
         Self {
             stage: Stage::Booting,
-            doubts: BTreeSet::new(),
+            degraded_reasons: BTreeSet::new(),
             lines: lines.collect(),
             countdowns: vec![Countdown::default(); instruments],
             watchdog: Watchdog::default(),
@@ -102,21 +102,23 @@ impl Session {
     }
 
     pub(super) fn degraded_reasons(&self) -> impl Iterator<Item = DegradedReason> {
-        self.doubts.iter().copied()
+        self.degraded_reasons.iter().copied()
     }
 
-    pub(super) const fn doubt_set(&self) -> &BTreeSet<DegradedReason> {
-        &self.doubts
+    pub(super) const fn degraded_reason_set(&self) -> &BTreeSet<DegradedReason> {
+        &self.degraded_reasons
     }
 
     /// Whether there are degraded reasons, and all of them are of this kind.
-    pub(super) fn is_doubted_only_for(&self, kind: impl Fn(&DegradedReason) -> bool) -> bool {
-        !self.doubts.is_empty() && self.doubts.iter().all(kind)
+    pub(super) fn is_degraded_only_for(&self, kind: impl Fn(&DegradedReason) -> bool) -> bool {
+        !self.degraded_reasons.is_empty() && self.degraded_reasons.iter().all(kind)
     }
 
     /// Whether one of these degraded reasons holds.
-    pub(super) fn doubts_any(&self, doubts: &[DegradedReason]) -> bool {
-        doubts.iter().any(|doubt| self.doubts.contains(doubt))
+    pub(super) fn is_degraded_for(&self, reasons: &[DegradedReason]) -> bool {
+        reasons
+            .iter()
+            .any(|reason| self.degraded_reasons.contains(reason))
     }
 
     pub(super) fn is_syncing(&self) -> bool {
@@ -129,7 +131,7 @@ impl Session {
             (Latch::Halted, _) => RunState::Halted,
             (_, Stage::Booting) => RunState::Booting,
             (_, Stage::Syncing) => RunState::Syncing,
-            _ if !self.doubts.is_empty() => RunState::Degraded,
+            _ if !self.degraded_reasons.is_empty() => RunState::Degraded,
             (Latch::Paused, _) => RunState::Paused,
             (Latch::None, _) => RunState::Ready,
         }
@@ -138,15 +140,17 @@ impl Session {
     /// Whether the state of a surface can be acted on (`docs/promises.md#5-blind-means-careful`).
     pub(super) fn sees(&self, surface: Surface) -> bool {
         self.stage == Stage::Running
-            && !self.doubts.contains(&DegradedReason::Stream(surface))
             && !self
-                .doubts
+                .degraded_reasons
+                .contains(&DegradedReason::Stream(surface))
+            && !self
+                .degraded_reasons
                 .contains(&DegradedReason::Reconciliation(surface))
     }
 
     /// Whether a surface's account is not reconciled.
     pub(super) fn is_unexplained(&self, surface: Surface) -> bool {
-        self.doubts
+        self.degraded_reasons
             .contains(&DegradedReason::Reconciliation(surface))
     }
 
@@ -167,15 +171,17 @@ impl Session {
     /// The evidence that is required to renew heartbeats (`docs/promises.md#4-dead-mans-switch`).
     /// Its age is checked here too: after the process was suspended, the watch has not yet run.
     pub(super) fn healthy(&self, surface: Surface, now: Time) -> bool {
-        let doubted = [
+        let reasons = [
             DegradedReason::Journal,
             DegradedReason::Clock(surface),
             DegradedReason::Stream(surface),
             DegradedReason::Reconciliation(surface),
         ];
         let aged = self.is_old(surface, now) || self.is_silent(surface, now);
-        let doubted = doubted.iter().any(|doubt| self.doubts.contains(doubt));
-        self.stage == Stage::Running && !doubted && !aged
+        let is_degraded = reasons
+            .iter()
+            .any(|reason| self.degraded_reasons.contains(reason));
+        self.stage == Stage::Running && !is_degraded && !aged
     }
 }
 
@@ -208,13 +214,13 @@ impl Engine {
                 live.stage = Stage::Syncing;
                 self.began = Some(now);
                 live.begun_blind = live.lost.then_some(now);
-                let doubts = live.lines.keys().flat_map(|surface| {
+                let reasons = live.lines.keys().flat_map(|surface| {
                     [
                         DegradedReason::Stream(*surface),
                         DegradedReason::Clock(*surface),
                     ]
                 });
-                live.doubts.extend(doubts);
+                live.degraded_reasons.extend(reasons);
                 self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
                 self.begin_modes();
                 self.begin_watchdog();
@@ -361,7 +367,7 @@ impl Engine {
 
     /// Handles a refusal because of the request's time: no other request will pass before the
     /// venue's clock is read.
-    pub(super) fn doubt_clock(&mut self, surface: Surface) {
+    pub(super) fn degrade_for_clock(&mut self, surface: Surface) {
         if let Some(line) = self.line_mut(surface) {
             line.forget_clock();
             self.set_degraded(DegradedReason::Clock(surface), true);
@@ -388,13 +394,13 @@ impl Engine {
         self.continue_all_flattening();
     }
 
-    pub(super) fn set_degraded(&mut self, doubt: DegradedReason, doubted: bool) {
+    pub(super) fn set_degraded(&mut self, reason: DegradedReason, holds: bool) {
         let was_on_trial = self.is_on_trial();
         let Some(live) = &mut self.live else { return };
-        let changed = if doubted {
-            live.doubts.insert(doubt)
+        let changed = if holds {
+            live.degraded_reasons.insert(reason)
         } else {
-            live.doubts.remove(&doubt)
+            live.degraded_reasons.remove(&reason)
         };
         // Strategies may try an order only while there is no other degraded reason. The state
         // itself does not change then.
@@ -406,7 +412,7 @@ impl Engine {
 
     /// Records that the state of an earlier process is lost. Unless the account turns out to be
     /// flat, an operator must confirm that strategies may start from zero. Called before any input.
-    pub fn doubt_ownership(&mut self) {
+    pub fn degrade_for_lost_state(&mut self) {
         self.set_degraded(DegradedReason::Ownership, true);
         if let Some(live) = &mut self.live {
             live.lost = true;
@@ -518,13 +524,13 @@ impl Engine {
         let from = self.state;
         self.enter(state);
         if self.live.is_some() {
-            let doubts = self.degraded_reasons();
-            codec::record_state(&mut self.recorder, self.now, from, state, &doubts);
+            let reasons = self.degraded_reasons();
+            codec::record_state(&mut self.recorder, self.now, from, state, &reasons);
             self.notices.push_back(Notice::State {
                 time: self.now,
                 from,
                 to: state,
-                doubts,
+                reasons,
             });
         }
         if state == RunState::Ready || state == RunState::Halted {
@@ -541,9 +547,9 @@ impl Engine {
             && !self.awaits_recent_orders()
             && live.lines.values().all(|line| line.clean.is_some())
             && !live
-                .doubts
+                .degraded_reasons
                 .iter()
-                .any(|doubt| matches!(doubt, DegradedReason::Clock(_)))
+                .any(|reason| matches!(reason, DegradedReason::Clock(_)))
             && !self
                 .orders
                 .iter()

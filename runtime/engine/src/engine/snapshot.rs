@@ -117,13 +117,13 @@ impl Engine {
         heir.now = self.now;
         heir.sequence = self.sequence;
         heir.latch = self.latch;
-        for doubt in [
+        for reason in [
             DegradedReason::MarginCall,
             DegradedReason::Ownership,
             DegradedReason::BrokenInvariant,
         ] {
-            if self.degraded_reasons().contains(&doubt) {
-                heir.set_degraded(doubt, true);
+            if self.degraded_reasons().contains(&reason) {
+                heir.set_degraded(reason, true);
             }
         }
         if planted!(EpochReused) {
@@ -131,7 +131,7 @@ impl Engine {
         }
         heir.next_order = self.next_order;
         heir.instances = self.instances.succeed(self.epoch, self.next_order);
-        heir.unheard_of = Some((self.epoch, self.next_order));
+        heir.first_unknown_order = Some((self.epoch, self.next_order));
         heir.start_equity = self.start_equity;
         heir.losses = self.losses.clone();
         heir.rate = self.rate.clone();

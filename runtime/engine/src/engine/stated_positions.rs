@@ -25,15 +25,15 @@ impl Engine {
     /// Forgets positions that the books have by now, and sets or clears the degraded reasons.
     pub(super) fn review_stated_positions(&mut self) {
         self.stated_positions.review(&self.ledgers.account);
-        self.doubt_stated_positions();
+        self.degrade_for_stated_positions();
     }
 
     /// Sets the degraded reasons of positions that nothing explained in time.
-    fn doubt_stated_positions(&mut self) {
+    fn degrade_for_stated_positions(&mut self) {
         let overdue = self.stated_positions.overdue(&self.evidence());
         let instruments: BTreeSet<InstrumentId> = overdue.iter().map(|(id, _)| *id).collect();
-        let doubts = self.degraded_reasons();
-        let known = doubts.iter().filter_map(|doubt| match doubt {
+        let reasons = self.degraded_reasons();
+        let known = reasons.iter().filter_map(|reason| match reason {
             DegradedReason::StatedPosition(id) => Some(*id),
             _ => None,
         });
@@ -65,13 +65,13 @@ impl Engine {
     /// after the event that it cannot be older.
     pub(super) fn refute_stated_positions(&mut self, asked: Time) {
         self.stated_positions.refute(asked);
-        self.doubt_stated_positions();
+        self.degrade_for_stated_positions();
     }
 
     /// Drops all reported positions. Either the books match a snapshot, or earlier events may be
     /// lost.
     pub(super) fn forget_stated_positions(&mut self) {
         self.stated_positions.forget();
-        self.doubt_stated_positions();
+        self.degrade_for_stated_positions();
     }
 }

@@ -229,10 +229,10 @@ fn failed_renewals_are_a_degraded_reason_until_one_is_confirmed() {
     );
     fail_to_renew(&mut account, 1);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    let doubts = account.engine.degraded_reasons();
+    let reasons = account.engine.degraded_reasons();
     let blocked = DegradedReason::TradingBlocked(Surface::Futures);
-    assert_eq!(doubts, [DegradedReason::Countdown(BTC), blocked]);
-    let told = account.engine.reported_reasons(&doubts);
+    assert_eq!(reasons, [DegradedReason::Countdown(BTC), blocked]);
+    let told = account.engine.describe_reasons(&reasons);
     assert!(told[0].contains("futures:BTCUSDT"), "{told:?}");
     account.confirm_countdowns();
     assert_eq!(account.engine.run_state(), RunState::Ready);

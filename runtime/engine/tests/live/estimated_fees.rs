@@ -140,16 +140,16 @@ fn unseen_ms(place: usize, lists_flat: bool, lost: Amount) -> usize {
             late.trade_for(1, 0);
         }
     }
-    let doubts = late.exchange.account.engine.degraded_reasons();
-    let has_reason = |doubt: &DegradedReason| {
+    let reasons = late.exchange.account.engine.degraded_reasons();
+    let has_reason = |reason: &DegradedReason| {
         matches!(
-            doubt,
+            reason,
             DegradedReason::StatedBalance(_) | DegradedReason::Unlisted(_)
         )
     };
     assert!(
-        !doubts.is_empty() && doubts.iter().all(has_reason),
-        "{doubts:?}"
+        !reasons.is_empty() && reasons.iter().all(has_reason),
+        "{reasons:?}"
     );
     let unseen = late.ready - before;
     late.pass(60_000);

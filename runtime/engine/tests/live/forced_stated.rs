@@ -416,7 +416,7 @@ fn a_snapshot_older_than_the_event_keeps_the_degraded_reason() {
     minute(&mut account, &[], None, &refused_route());
     let before = account.own_account();
     state_close(&mut account);
-    let mut was_doubted = false;
+    let mut was_degraded = false;
     for quarter in 0..4 * 8 {
         account.pass(249);
         account.alive();
@@ -429,14 +429,14 @@ fn a_snapshot_older_than_the_event_keeps_the_degraded_reason() {
             account.tell(subject, truth);
         }
         account.confirm_countdowns();
-        let is_doubted = account
+        let is_degraded = account
             .engine
             .degraded_reasons()
             .contains(&DegradedReason::Unlisted(BTC));
-        assert!(is_doubted || !was_doubted, "{quarter}");
-        was_doubted |= is_doubted;
+        assert!(is_degraded || !was_degraded, "{quarter}");
+        was_degraded |= is_degraded;
     }
-    assert!(was_doubted);
+    assert!(was_degraded);
 }
 
 /// An account event with a lower wallet balance is pending when a snapshot with a higher one is

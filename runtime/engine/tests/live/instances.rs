@@ -135,11 +135,11 @@ fn after_a_wiped_folder_a_position_prevents_new_exposure() {
             account.confirm_countdowns();
         }
         assert_eq!(account.engine.instance_watch(), None);
-        let doubts = account.engine.degraded_reasons();
+        let reasons = account.engine.degraded_reasons();
         assert_eq!(
-            doubts.contains(&DegradedReason::Ownership),
+            reasons.contains(&DegradedReason::Ownership),
             held != 0,
-            "{held}: {doubts:?}"
+            "{held}: {reasons:?}"
         );
         let resumed = Input::Command(Command::Resume);
         account.handle(resumed);
@@ -283,9 +283,9 @@ fn a_running_instance_degrades_when_it_sees_another() {
             accepted(&mut account, "mm.8.1");
         }
         assert_eq!(account.engine.run_state(), RunState::Degraded);
-        let doubts = account.engine.degraded_reasons();
-        assert_eq!(doubts, [DegradedReason::AnotherInstance]);
-        let told = account.engine.reported_reasons(&doubts).join(" ");
+        let reasons = account.engine.degraded_reasons();
+        assert_eq!(reasons, [DegradedReason::AnotherInstance]);
+        let told = account.engine.describe_reasons(&reasons).join(" ");
         assert!(told.contains(".8."), "{told}");
         assert_eq!(
             (cancels(&account), account.engine.orders().iter().count()),
@@ -389,18 +389,18 @@ fn an_order_listed_late_after_a_take_over_is_adopted() {
             account.update(event);
         }
         pass(&mut account, 31, &open);
-        let doubts = account.engine.degraded_reasons();
+        let reasons = account.engine.degraded_reasons();
         assert!(
-            !doubts.contains(&DegradedReason::AnotherInstance),
+            !reasons.contains(&DegradedReason::AnotherInstance),
             "{is_accepted}"
         );
         assert_eq!(account.engine.orders().iter().count(), 1);
         assert!(cancels(&account) >= 1, "its strategy is not configured");
         let now = [open[0], young("mm.6.5", &account)];
         pass(&mut account, 31, &now);
-        let doubts = account.engine.degraded_reasons();
+        let reasons = account.engine.degraded_reasons();
         assert!(
-            doubts.contains(&DegradedReason::AnotherInstance),
+            reasons.contains(&DegradedReason::AnotherInstance),
             "{is_accepted}"
         );
     }

@@ -184,7 +184,7 @@ fn after_a_lost_journal_a_stale_snapshot_is_not_adopted() {
     let mut config = next_config();
     config.balances.clear();
     let mut account = Account::new(config);
-    account.engine.doubt_ownership();
+    account.engine.degrade_for_lost_state();
     account.begin();
     let mut read = account.own_account();
     read.balances[0].total = Amount(1_000_000_000);

@@ -192,7 +192,7 @@ fn a_margin_call_degrades_the_run_until_resume() {
 /// A start without any saved state, on an account with this position.
 fn after_a_lost_journal(held: i64) -> Account {
     let mut account = booting(live_config());
-    account.engine.doubt_ownership();
+    account.engine.degrade_for_lost_state();
     account.begin();
     // A difference waits for trades that may be listed late.
     let rounds = if held == 0 { 5 } else { 20 };

@@ -85,7 +85,7 @@ fn a_snapshot_newer_than_the_disconnect_clears_its_reason() {
     account.sync();
     assert_eq!(account.engine.degraded_reasons(), [CUT]);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    let texts = account.engine.reported_reasons(&[CUT]);
+    let texts = account.engine.describe_reasons(&[CUT]);
     assert!(texts[0].contains("was down"), "{texts:?}");
     account.seconds(11);
     assert_eq!(account.engine.degraded_reasons(), [CUT]);

@@ -75,13 +75,13 @@ fn the_run_does_not_wait_for_modes_that_the_venue_refuses() {
 
 #[test]
 fn a_restart_keeps_the_modes_that_the_previous_process_read() {
-    for (before, doubts) in [
+    for (before, reasons) in [
         (ready(), vec![]),
         (started_without_modes(), vec![DegradedReason::Modes]),
     ] {
         let mut account = killed(before, next_config());
         account.begin();
         sync_without_modes(&mut account, true);
-        assert_eq!(account.engine.degraded_reasons(), doubts);
+        assert_eq!(account.engine.degraded_reasons(), reasons);
     }
 }

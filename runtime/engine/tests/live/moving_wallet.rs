@@ -230,10 +230,10 @@ fn flatten_closes_with_one_snapshot_during_an_endless_start() {
             [CloseReason::Syncing],
             "the stream is connected"
         );
-        let doubts = account
+        let reasons = account
             .engine
-            .reported_reasons(&account.engine.degraded_reasons());
-        assert!(doubts[0].contains("stream is up"), "{doubts:?}");
+            .describe_reasons(&account.engine.degraded_reasons());
+        assert!(reasons[0].contains("stream is up"), "{reasons:?}");
         // The venue never returns account trades, so that the start cannot end.
         let event = account_event(&account, start);
         account.handle(Input::User(&event));

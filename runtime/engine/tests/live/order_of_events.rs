@@ -601,7 +601,7 @@ impl World {
                     adjustment, cause, ..
                 } => Some(format!("{adjustment:?} {cause:?}")),
                 Notice::Halted { limit, .. } => Some(format!("halted {limit:?}")),
-                Notice::State { to, doubts, .. } => Some(format!("{to:?} {doubts:?}")),
+                Notice::State { to, reasons, .. } => Some(format!("{to:?} {reasons:?}")),
                 _ => None,
             });
         Final {

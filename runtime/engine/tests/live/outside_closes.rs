@@ -129,8 +129,8 @@ fn a_position_closed_while_the_stream_was_down_is_settled() {
     cut_stream(&mut world);
     assert!(is_unlisted(&world), "at once");
     assert_ne!(world.account.engine.run_state(), RunState::Ready);
-    let doubts = world.account.engine.degraded_reasons();
-    let told = world.account.engine.reported_reasons(&doubts);
+    let reasons = world.account.engine.degraded_reasons();
+    let told = world.account.engine.describe_reasons(&reasons);
     assert!(told.iter().any(|text| text.contains("BTCUSDT")), "{told:?}");
     world.pass(20_000);
     assert_eq!(

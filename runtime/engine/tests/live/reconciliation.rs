@@ -469,7 +469,7 @@ fn after_a_lost_journal_a_late_listed_trade_counts_once() {
     config.live = Some(live_config());
     config.balances.clear();
     let mut account = Account::new(config);
-    account.engine.doubt_ownership();
+    account.engine.degrade_for_lost_state();
     let new = AccountTrade {
         time: account.now,
         ..trade(77, 9, 3)
@@ -503,7 +503,7 @@ fn after_a_lost_journal_a_trade_after_the_connect_is_booked() {
     config.live = Some(live_config());
     config.balances.clear();
     let mut account = Account::new(config);
-    account.engine.doubt_ownership();
+    account.engine.degrade_for_lost_state();
     account.begin();
     let new = AccountTrade {
         time: account.now.plus_ms(5_000),

@@ -95,8 +95,8 @@ fn a_round_is_as_old_as_its_query_for_open_orders() {
     account.tell(about_account, Truth::Account(own));
     assert_eq!(account.engine.degraded_reasons(), []);
     account.wait(5);
-    let doubt = windvane_model::degraded_reason::DegradedReason::Reconciliation(FUTURES);
-    assert_eq!(account.engine.degraded_reasons(), [doubt]);
+    let reason = windvane_model::degraded_reason::DegradedReason::Reconciliation(FUTURES);
+    assert_eq!(account.engine.degraded_reasons(), [reason]);
     account.sync();
     assert_eq!(
         account.engine.degraded_reasons(),

@@ -152,8 +152,8 @@ fn without_account_trades_the_order_total_is_booked() {
 fn a_fill_that_trades_do_not_list_yet_degrades_the_run() {
     let (mut account, order) = skipped(OrderStatus::Filled);
     answer_unpriced(&mut account, order, Some(8), 5);
-    let doubts = account.engine.degraded_reasons();
-    assert_eq!(doubts, [DegradedReason::Reconciliation(Surface::Futures)]);
+    let reasons = account.engine.degraded_reasons();
+    assert_eq!(reasons, [DegradedReason::Reconciliation(Surface::Futures)]);
     answer_unpriced(&mut account, order, Some(0), 16);
     assert_eq!(qty(&account), 10);
     assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -167,8 +167,8 @@ fn events_out_of_order_do_not_start_a_query() {
     account.update(fill(id, Side::Buy, 1, 6, 6, OrderStatus::PartiallyFilled));
     assert_eq!(qty(&account), 10);
     account.pass(2_000);
-    let doubts = account.engine.degraded_reasons();
-    assert_eq!(doubts, []);
+    let reasons = account.engine.degraded_reasons();
+    assert_eq!(reasons, []);
 }
 
 /// Reads an account whose balance is alternately higher and lower, until the run is degraded.
@@ -180,8 +180,8 @@ fn never_agreeing(account: &mut Account, open: &[OpenOrder]) {
         answer_once(account, sign * (20_000_000 + reading), open);
         account.wait(1);
     }
-    let doubts = account.engine.degraded_reasons();
-    assert_eq!(doubts, [DegradedReason::Reconciliation(Surface::Futures)]);
+    let reasons = account.engine.degraded_reasons();
+    assert_eq!(reasons, [DegradedReason::Reconciliation(Surface::Futures)]);
 }
 
 /// Answers the current queries with a balance that is `less` below the engine's.

@@ -244,11 +244,11 @@ fn a_fill_that_only_event_totals_show_degrades_within_seconds() {
             }));
         }
         if half > 2 {
-            let doubts = account.engine.degraded_reasons();
-            let doubt = DegradedReason::Reconciliation(Surface::Futures);
+            let reasons = account.engine.degraded_reasons();
+            let reason = DegradedReason::Reconciliation(Surface::Futures);
             assert_eq!(
-                doubts,
-                [doubt],
+                reasons,
+                [reason],
                 "rounds that agree meanwhile do not clear it: {half}"
             );
         }

@@ -157,7 +157,7 @@ fn two_rejections_of_the_key_block_the_account_until_a_cancel() {
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     let sentence = account
         .engine
-        .reported_reasons(&account.engine.degraded_reasons())
+        .describe_reasons(&account.engine.degraded_reasons())
         .join("");
     assert!(sentence.contains("-2015"), "{sentence}");
     account.sent.clear();
@@ -235,8 +235,8 @@ fn a_countdown_that_cannot_be_armed_is_a_block_with_its_time() {
         }
         assert_eq!(account.blocks(), [TradingBlock::Countdown(BTC)]);
         assert_eq!(account.engine.run_state(), RunState::Degraded);
-        let doubts = account.engine.degraded_reasons();
-        let told = account.engine.reported_reasons(&doubts).join("; ");
+        let reasons = account.engine.degraded_reasons();
+        let told = account.engine.describe_reasons(&reasons).join("; ");
         assert!(told.contains("countdownCancelAll"), "{told}");
         let (_, state) = account.engine.blocks().next().unwrap();
         assert!(state.since >= since);
@@ -629,7 +629,7 @@ fn resume_lets_one_order_try_and_keeps_the_reason() {
     assert_eq!(account.told_state(), RunState::Ready as i64, "one may try");
     let told = account
         .engine
-        .reported_reasons(&account.engine.degraded_reasons());
+        .describe_reasons(&account.engine.degraded_reasons());
     let told = told.join("; ");
     assert!(told.contains("-4088"), "{told}");
     assert!(

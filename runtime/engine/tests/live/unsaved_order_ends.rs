@@ -135,11 +135,11 @@ fn an_end_during_quarantine_is_delivered_to_the_next_instance() {
 #[test]
 fn an_unknown_own_order_shows_that_the_journal_is_an_old_copy() {
     let ready = (RunState::Ready, Vec::new());
-    let doubted = (RunState::Degraded, vec![DegradedReason::Ownership]);
+    let degraded = (RunState::Degraded, vec![DegradedReason::Ownership]);
     for (id, expected) in [
         ("mm.7.2", ready),
-        ("mm.7.3", doubted.clone()),
-        ("mm.8.1", doubted),
+        ("mm.7.3", degraded.clone()),
+        ("mm.8.1", degraded),
     ] {
         // The account has a position, and the journal has used two order numbers.
         let mut account = filled();

@@ -222,7 +222,7 @@ pub enum RecordedNotice {
         /// The state after.
         to: RunState,
         /// The degraded reasons at that time.
-        doubts: Vec<DegradedReason>,
+        reasons: Vec<DegradedReason>,
     },
     /// The engine adopted a value of the venue.
     Adjusted {

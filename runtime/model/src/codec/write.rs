@@ -203,9 +203,12 @@ pub fn record_state(
     now: Time,
     from: RunState,
     to: RunState,
-    doubts: &[DegradedReason],
+    reasons: &[DegradedReason],
 ) {
-    put_rare(&mut recorder.begin(kind::STATE, now.0), &(from, to, doubts));
+    put_rare(
+        &mut recorder.begin(kind::STATE, now.0),
+        &(from, to, reasons),
+    );
 }
 
 /// Records a correction of the engine's state by a value from the venue.

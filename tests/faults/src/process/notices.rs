@@ -161,11 +161,11 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<WitnessEvent>
     };
     match notice {
         Notice::State {
-            from, to, doubts, ..
+            from, to, reasons, ..
         } => Some(WitnessEvent::State {
             from: from.as_str().to_owned(),
             to: to.as_str().to_owned(),
-            doubts: doubts.iter().map(ToString::to_string).collect(),
+            doubts: reasons.iter().map(ToString::to_string).collect(),
         }),
         Notice::Filled {
             order,

@@ -125,14 +125,14 @@ impl Engine {
     /// Whether the trading status is the only degraded reason: the rest of the state is certain, so
     /// that strategies may close.
     pub(super) fn only_trading_is_blocked(&self) -> bool {
-        let of_trading = |doubt: &DegradedReason| {
+        let of_trading = |reason: &DegradedReason| {
             matches!(
-                doubt,
+                reason,
                 DegradedReason::CanTrade(_) | DegradedReason::TradingBlocked(_)
             )
         };
         let live = self.live.as_ref();
-        live.is_some_and(|live| live.is_doubted_only_for(of_trading))
+        live.is_some_and(|live| live.is_degraded_only_for(of_trading))
     }
 
     /// Counts an opening order that was not sent because of a block.
