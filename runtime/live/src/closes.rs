@@ -96,7 +96,7 @@ fn reason_text(engine: &Engine, reason: &CloseReason) -> String {
         CloseReason::Syncing => "the comparison of the account with the venue".to_owned(),
         CloseReason::Cancels(1) => "the cancel of 1 order".to_owned(),
         CloseReason::Cancels(count) => format!("the cancels of {count} orders"),
-        CloseReason::InDoubt(id) => {
+        CloseReason::OutcomeUnknown(id) => {
             format!("the venue's report about order {id}, whose outcome is unknown")
         }
         CloseReason::Sent(id) => format!("the result of the closing order {id}, which was sent"),

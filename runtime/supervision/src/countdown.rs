@@ -27,7 +27,7 @@ pub enum NotCovered {
     /// The countdown was armed late.
     Late,
     /// The account is degraded.
-    DegradedReason,
+    Degraded,
     /// The watchdog process of spot orders did not answer.
     Watchdog,
 }
@@ -46,7 +46,7 @@ impl NotCovered {
             }
             Self::Failed => "the venue did not arm the countdown of the symbol",
             Self::Late => "the countdown of the symbol was armed too late for this order",
-            Self::DegradedReason => {
+            Self::Degraded => {
                 "the state of the account is in doubt, and no countdown is armed then; windvane \
                  status names the doubt"
             }

@@ -31,7 +31,7 @@ pub enum CloseReason {
     /// Own orders that are being cancelled; their number.
     Cancels(usize),
     /// An order with an unknown outcome, which the engine queries.
-    InDoubt(ClientOrderId),
+    OutcomeUnknown(ClientOrderId),
     /// The result of a closing order that was sent.
     Sent(ClientOrderId),
     /// The venue accepts no request until this time.
@@ -157,7 +157,7 @@ impl Engine {
         for order in self.orders.of(strategy, None) {
             let id = order.client_order_id;
             match order.state {
-                OrderState::Unknown => reasons.push(CloseReason::InDoubt(id)),
+                OrderState::Unknown => reasons.push(CloseReason::OutcomeUnknown(id)),
                 _ if order.terms.order_type == OrderType::Market => {
                     reasons.push(CloseReason::Sent(id));
                 }

@@ -64,7 +64,7 @@ impl Engine {
         }
         let order = order.clone();
         self.notices.push_back(Notice::Denied { time: now, order });
-        self.move_order(seq, OrderMove::DegradedReason, before, false);
+        self.move_order(seq, OrderMove::MayBeCanceled, before, false);
         let surface = self.surface_of(instrument);
         self.set_degraded(DegradedReason::Reconciliation(surface), true);
         self.update_state();

@@ -325,7 +325,7 @@ impl Engine {
                     let order = self.orders.live(seq);
                     let may_leave = order.is_none_or(|order| self.may_still_leave(order));
                     if blind || !may_leave {
-                        self.refuse_unsent(seq, NotCovered::DegradedReason);
+                        self.refuse_unsent(seq, NotCovered::Degraded);
                     } else if self.is_stale(seq, now) {
                         self.refuse_unsent(seq, NotCovered::Late);
                     } else {
@@ -480,7 +480,7 @@ impl Engine {
             Step::Nothing => {}
             Step::Idle => self.timers.set(facts.next, Timer::Renew { instrument }),
             Step::Refuse => {
-                self.refuse_held(instrument, NotCovered::DegradedReason);
+                self.refuse_held(instrument, NotCovered::Degraded);
                 self.look_again(instrument);
             }
             Step::Wait => self.look_again(instrument),

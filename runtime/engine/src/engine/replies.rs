@@ -198,7 +198,7 @@ impl Engine {
                 }
                 self.forget_exposure(seq);
                 self.ask_later(seq);
-                self.move_order(seq, OrderMove::LoseTrack, before, false);
+                self.move_order(seq, OrderMove::OutcomeUnknown, before, false);
             }
         }
     }
@@ -540,7 +540,7 @@ impl Engine {
         order.lost = order.lost.or(Some(now));
         let before = order.state;
         self.forget_exposure(seq);
-        self.move_order(seq, OrderMove::DegradedReason, before, false);
+        self.move_order(seq, OrderMove::MayBeCanceled, before, false);
     }
 
     /// Moves an order along its state table, reports it to its strategy, and ends it once no fill

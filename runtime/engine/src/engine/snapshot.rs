@@ -292,7 +292,7 @@ impl Engine {
             // Requests that were in flight when the process ended may have arrived, and so may
             // orders that were held.
             order.held = false;
-            order.apply(OrderMove::DegradedReason);
+            order.apply(OrderMove::MayBeCanceled);
             order.lost = Some(self.now);
             order.denied = None;
             order.questions = Questions::default();
