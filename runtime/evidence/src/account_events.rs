@@ -36,8 +36,8 @@ impl Evidence<'_> {
 
     /// Whether the last accepted snapshot is newer than an event.
     pub fn predates_last_snapshot(&self, update: &AccountUpdate) -> bool {
-        let line = self.line(update.surface);
-        let taken = line.and_then(|line| line.reconciled_until);
+        let connection = self.connection(update.surface);
+        let taken = connection.and_then(|connection| connection.reconciled_until);
         let at = update.event_time;
         at != Time::default() && taken.is_some_and(|taken| at <= taken)
     }
@@ -55,11 +55,11 @@ impl Evidence<'_> {
         if balance.total == known + change {
             return false;
         }
-        let Some(line) = self.line(surface) else {
+        let Some(connection) = self.connection(surface) else {
             return false;
         };
-        let is_old = line.newest_events.has_newer(asset, update.event_time);
-        let pending = line
+        let is_old = connection.newest_events.has_newer(asset, update.event_time);
+        let pending = connection
             .pending_event
             .iter()
             .flat_map(|(statement, _)| &statement.balances);
@@ -68,7 +68,10 @@ impl Evidence<'_> {
             return false;
         }
         balance.total == known
-            || (is_old && line.history.had_balance(self.now, asset, balance.total))
+            || (is_old
+                && connection
+                    .history
+                    .had_balance(self.now, asset, balance.total))
     }
 
     /// Whether the books match the statement: positions exactly, balances apart from rounding.
@@ -82,9 +85,13 @@ impl Evidence<'_> {
 
     /// Whether the books matched the statement within the last moments.
     pub fn agreed_recently(&self, surface: Surface, statement: &AccountTruth) -> bool {
-        let line = self.line(surface);
+        let connection = self.connection(surface);
         let same = |asset, told, known| self.is_same(surface, asset, told, known);
-        line.is_some_and(|line| line.history.matched_recently(self.now, statement, same))
+        connection.is_some_and(|connection| {
+            connection
+                .history
+                .matched_recently(self.now, statement, same)
+        })
     }
 
     /// Whether a statement is late and differs only by estimated commissions. A present statement
@@ -101,9 +108,9 @@ impl Evidence<'_> {
         let Some(offset_ns) = self.clock_offset_ns(surface) else {
             return false;
         };
-        let line = self.line(surface);
-        let Some((line, (statement, _))) =
-            line.and_then(|line| Some((line, line.pending_event.as_ref()?)))
+        let connection = self.connection(surface);
+        let Some((connection, (statement, _))) = connection
+            .and_then(|connection| Some((connection, connection.pending_event.as_ref()?)))
         else {
             return false;
         };
@@ -112,14 +119,14 @@ impl Evidence<'_> {
         let mut positions = statement.positions.iter();
         let mut balances = statement.balances.iter();
         let position = positions.any(|told| {
-            let at = line
+            let at = connection
                 .newest_events
                 .position(told.instrument, told.position_side);
             !self.positions_agree(&[*told]) && at.is_some_and(is_recent)
         });
         let balance = balances.any(|told| {
             let known = self.balance(surface, told.asset).total;
-            let at = line.newest_events.balance(told.asset);
+            let at = connection.newest_events.balance(told.asset);
             let lost = surface == Surface::Futures && told.total < known;
             lost && !self.is_same(surface, told.asset, told.total, known)
                 && at.is_some_and(is_recent)
@@ -136,8 +143,8 @@ impl Evidence<'_> {
     /// may be older.
     pub fn best_equity(&self, books: Amount) -> Option<Amount> {
         let mut best = None;
-        for (surface, line) in self.lines {
-            let statement = line.pending_event.as_ref();
+        for (surface, connection) in self.connections {
+            let statement = connection.pending_event.as_ref();
             let statement = statement.filter(|(told, _)| !self.awaits_fees(*surface, told));
             if let Some((statement, _)) = statement {
                 let gain = self.stated_gain(*surface, statement);
@@ -156,8 +163,9 @@ impl Evidence<'_> {
     /// Whether the statement counts as correct: nothing newer than its balances is booked or was
     /// read. Also, no fill explained these balances, or an earlier statement, for a long time.
     fn is_account_event_right(&self, surface: Surface, statement: &AccountTruth) -> bool {
-        let line = self.line(surface);
-        let (Some(line), Some(offset_ns)) = (line, self.clock_offset_ns(surface)) else {
+        let connection = self.connection(surface);
+        let (Some(connection), Some(offset_ns)) = (connection, self.clock_offset_ns(surface))
+        else {
             return false;
         };
         let venue_now = Time(self.now.0.saturating_add(offset_ns));
@@ -167,11 +175,11 @@ impl Evidence<'_> {
             .degraded_reasons
             .contains(&DegradedReason::StatedBalance(surface));
         let is_old = |told: &BalanceUpdate| {
-            let at = line.newest_events.balance(told.asset);
+            let at = connection.newest_events.balance(told.asset);
             at.is_some_and(|at| {
                 at != Time::default()
                     && (is_overdue || venue_now > at.plus_ms(TRUSTED_MS))
-                    && !line.history.has_fill_after(at)
+                    && !connection.history.has_fill_after(at)
             })
         };
         surface == Surface::Futures && !statement.lags && statement.balances.iter().all(is_old)
@@ -210,9 +218,9 @@ impl Evidence<'_> {
     /// Whether the loss limits of strategies wait for a statement to be explained.
     pub fn strategy_limits_wait(&self) -> bool {
         let pending = |at: Time| self.now <= at.plus_ms(STRATEGIES_WAIT_MS);
-        let mut lines = self.lines.iter();
-        lines.any(|(surface, line)| {
-            let statement = line.pending_event.as_ref();
+        let mut connections = self.connections.iter();
+        connections.any(|(surface, connection)| {
+            let statement = connection.pending_event.as_ref();
             statement.is_some_and(|(told, at)| pending(*at) && !self.awaits_fees(*surface, told))
         })
     }

@@ -150,9 +150,13 @@ impl Evidence<'_> {
         };
         let is_explained =
             |known: Amount| total == known || self.is_within(slack, asset, total - known);
-        let line = self.line(surface);
+        let connection = self.connection(surface);
         is_explained(self.balance(surface, asset).total)
-            || line.is_some_and(|line| line.history.had_one_balance(self.now, asset, is_explained))
+            || connection.is_some_and(|connection| {
+                connection
+                    .history
+                    .had_one_balance(self.now, asset, is_explained)
+            })
     }
 
     /// Whether an account event from before the newest own fill differs from a recent state of the
@@ -176,12 +180,15 @@ impl Evidence<'_> {
             self.is_same(surface, asset, told, known)
                 || slack.is_some_and(|slack| self.is_within(*slack, asset, told - known))
         };
-        let line = self.line(surface);
-        line.is_some_and(|line| {
+        let connection = self.connection(surface);
+        connection.is_some_and(|connection| {
             let stated = statement.balances.iter();
-            let stated = stated.filter_map(|told| line.newest_events.balance(told.asset));
+            let stated = stated.filter_map(|told| connection.newest_events.balance(told.asset));
             let is_late = stated.max() < self.newest_estimate();
-            is_late && line.history.matched_recently(self.now, statement, same)
+            is_late
+                && connection
+                    .history
+                    .matched_recently(self.now, statement, same)
         })
     }
 

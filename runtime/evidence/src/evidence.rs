@@ -14,10 +14,10 @@ use windvane_model::order::{PositionSide, Surface};
 use windvane_model::orders::{Order, Orders};
 use windvane_model::timer::{Timer, Timers};
 
+use crate::connection::Connection;
 use crate::fee_costs::AssetPrices;
 use crate::forced_traces::ForcedTraces;
 use crate::late_fees::LateFees;
-use crate::line::Line;
 use crate::others::Others;
 use crate::outside::{OutsideCloses, StatedCloses};
 use crate::stated_fills::StatedFills;
@@ -26,10 +26,10 @@ use crate::stated_fills::StatedFills;
 pub type Key = (InstrumentId, PositionSide);
 
 /// The connection of each surface.
-pub type Lines = BTreeMap<Surface, Line>;
+pub type Connections = BTreeMap<Surface, Connection>;
 
 /// The connections of a run that is not live.
-pub static NO_LINES: Lines = Lines::new();
+pub static NO_CONNECTIONS: Connections = Connections::new();
 
 /// The degraded reasons of a run that is not live.
 pub static NO_DEGRADED_REASONS: BTreeSet<DegradedReason> = BTreeSet::new();
@@ -59,7 +59,7 @@ pub struct Evidence<'a> {
     /// The terms of a live run; `None` in a backtest.
     pub live: Option<&'a LiveConfig>,
     /// The connection of each surface.
-    pub lines: &'a Lines,
+    pub connections: &'a Connections,
     /// The degraded reasons of a live run.
     pub degraded_reasons: &'a BTreeSet<DegradedReason>,
     /// When the user stream of each surface last connected.
@@ -100,13 +100,13 @@ impl<'a> Evidence<'a> {
     }
 
     /// The connection of a surface; `None` if it is not in use.
-    pub fn line(&self, surface: Surface) -> Option<&'a Line> {
-        self.lines.get(&surface)
+    pub fn connection(&self, surface: Surface) -> Option<&'a Connection> {
+        self.connections.get(&surface)
     }
 
     /// The venue's clock minus ours on a surface, in nanoseconds; `None` before it was read.
     pub fn clock_offset_ns(&self, surface: Surface) -> Option<i64> {
-        let (offset_ns, _) = self.line(surface)?.clock()?;
+        let (offset_ns, _) = self.connection(surface)?.clock()?;
         Some(offset_ns)
     }
 
@@ -167,9 +167,9 @@ impl Evidence<'_> {
         } else {
             return false;
         };
-        let line = self.line(surface);
-        line.is_some_and(|line| {
-            difference.abs().0.saturating_mul(ROUNDING_PARTS) <= line.fill_value.abs().0
+        let connection = self.connection(surface);
+        connection.is_some_and(|connection| {
+            difference.abs().0.saturating_mul(ROUNDING_PARTS) <= connection.fill_value.abs().0
         })
     }
 

@@ -49,9 +49,9 @@ impl Evidence<'_> {
         statement: &AccountTruth,
         told: &BalanceUpdate,
     ) -> Option<(InstrumentId, PositionSide)> {
-        let line = self.line(Surface::Futures)?;
-        let at = line.newest_events.balance(told.asset)?;
-        if line.history.has_fill_after(at) {
+        let connection = self.connection(Surface::Futures)?;
+        let at = connection.newest_events.balance(told.asset)?;
+        if connection.history.has_fill_after(at) {
             return None;
         }
         let moved = told.total - self.balance(Surface::Futures, told.asset).total;

@@ -10,8 +10,8 @@ use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::protocol::Outcome;
 use windvane_model::truth::{OpenOrder, Truth};
 
+use crate::connection::OF_ANY_ROUTE;
 use crate::forced::ForcedCloses;
-use crate::line::OF_ANY_ROUTE;
 use crate::stale_reports::READ_LAG_MS;
 
 /// Time after a failed request, time from the first request to the second, and the largest number

@@ -344,20 +344,21 @@ impl Evidence<'_> {
     /// else is in flight.
     pub fn unstated_funding(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> Amount {
         let surface = update.surface;
-        let line = self.line(surface);
-        let Some(line) = line else {
+        let connection = self.connection(surface);
+        let Some(connection) = connection else {
             return Amount::ZERO;
         };
         let known = self.balance(surface, balance.asset).total;
         let moved = balance.total - known;
         let at = update.event_time;
-        let is_old = (at != Time::default() && line.newest_events.has_newer(balance.asset, at))
-            || line
+        let is_old = (at != Time::default()
+            && connection.newest_events.has_newer(balance.asset, at))
+            || connection
                 .history
                 .had_balance(self.now, balance.asset, balance.total);
         let funds = update.reason == AccountReason::FundingFee
             && surface == Surface::Futures
-            && line.pending_event.is_none()
+            && connection.pending_event.is_none()
             && !is_old
             && !self.misses_fill(surface)
             && !planted!(FundingIsTransfer);

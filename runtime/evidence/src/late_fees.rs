@@ -253,8 +253,8 @@ impl Evidence<'_> {
 
     /// Whether the venue serves account trades of futures.
     pub fn tells_trades(&self) -> bool {
-        let line = self.line(SURFACE);
-        line.is_some_and(|line| !line.no_trades)
+        let connection = self.connection(SURFACE);
+        connection.is_some_and(|connection| !connection.no_trades)
     }
 
     /// Whether commissions of fills without a booked one, which account trades will state, may
@@ -326,8 +326,8 @@ impl Evidence<'_> {
     /// The change of equity that a pending account event shows for commissions that are not booked
     /// yet.
     pub fn fees_to_come(&self) -> Amount {
-        let line = self.line(SURFACE);
-        let statement = line.and_then(|line| line.pending_event.as_ref());
+        let connection = self.connection(SURFACE);
+        let statement = connection.and_then(|connection| connection.pending_event.as_ref());
         let Some((statement, _)) = statement.filter(|(told, _)| self.awaits_fees(SURFACE, told))
         else {
             return Amount::ZERO;

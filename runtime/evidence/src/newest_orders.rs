@@ -16,7 +16,7 @@ use windvane_model::order::Surface;
 use windvane_model::protocol::Outcome;
 use windvane_model::truth::{TradedOrder, Truth};
 
-use crate::line::OF_ANY_ROUTE;
+use crate::connection::OF_ANY_ROUTE;
 use crate::recent_orders::Question;
 
 /// The state of requests for the newest orders.

@@ -329,8 +329,11 @@ impl Evidence<'_> {
 
     /// The account event that no fill explains yet, if any.
     pub(crate) fn pending_account_event(&self, surface: Surface) -> Option<&AccountTruth> {
-        let line = self.line(surface)?;
-        line.pending_event.as_ref().map(|(statement, _)| statement)
+        let connection = self.connection(surface)?;
+        connection
+            .pending_event
+            .as_ref()
+            .map(|(statement, _)| statement)
     }
 
     fn is_stated_flat(&self, surface: Surface, key: Key) -> bool {
@@ -411,15 +414,15 @@ impl Evidence<'_> {
     /// Whether a pending account event shows a smaller position, and the running snapshot may be
     /// older.
     fn may_be_behind_close(&self, surface: Surface, key: Key) -> bool {
-        let line = self.line(surface);
-        let Some((line, (statement, _))) =
-            line.and_then(|line| Some((line, line.pending_event.as_ref()?)))
+        let connection = self.connection(surface);
+        let Some((connection, (statement, _))) = connection
+            .and_then(|connection| Some((connection, connection.pending_event.as_ref()?)))
         else {
             return false;
         };
         let mut stated = statement.positions.iter();
         stated.any(|told| key_of(told) == key && self.closed_by(told).is_some())
-            && self.may_predate_account_event(surface, line.round.asked_at)
+            && self.may_predate_account_event(surface, connection.round.asked_at)
     }
 
     /// Held positions that an account event leaves out, as it may do with flat ones, while its
@@ -510,7 +513,7 @@ impl Evidence<'_> {
 
     /// The positions that a pending account event shows as smaller than the books.
     pub fn shrunk(&self, surface: Surface) -> Option<Shrunk> {
-        let (statement, since) = self.line(surface)?.told.as_ref()?;
+        let (statement, since) = self.connection(surface)?.told.as_ref()?;
         if surface != Surface::Futures {
             return None;
         }
@@ -531,8 +534,8 @@ impl Evidence<'_> {
     /// is when an event first reported the position otherwise than the books.
     pub fn closed_after(&self, key: Key, stated: Option<Time>) -> Time {
         let quote = self.instruments[usize::from(key.0.0)].quote;
-        let line = self.line(Surface::Futures);
-        let event = line.and_then(|line| line.newest_events.balance(quote));
+        let connection = self.connection(Surface::Futures);
+        let event = connection.and_then(|connection| connection.newest_events.balance(quote));
         let made = stated.or(event);
         made.unwrap_or_default().plus_ms(-CLOSED_BEFORE_MS)
     }

@@ -14,8 +14,8 @@ use windvane_model::planted;
 use windvane_model::protocol::{OrderUpdate, Outcome};
 use windvane_model::truth::{OpenOrder, Truth};
 
+use crate::connection::OF_ANY_ROUTE;
 use crate::forced::{ForcedCloses, OrderKey};
-use crate::line::OF_ANY_ROUTE;
 use crate::stale_reports::READ_LAG_MS;
 
 /// At most this many orders are queried at a time; closes by further orders count as closes by

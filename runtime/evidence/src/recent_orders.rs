@@ -13,7 +13,7 @@ use windvane_model::order::Surface;
 use windvane_model::protocol::Outcome;
 use windvane_model::truth::{TradedOrder, Truth};
 
-use crate::line::OF_ANY_ROUTE;
+use crate::connection::OF_ANY_ROUTE;
 use crate::stale_reports::READ_LAG_MS;
 
 /// Number of orders that are queried per instrument and read. Each costs a weight of 1.

@@ -328,8 +328,10 @@ impl Evidence<'_> {
     /// journal.
     pub fn may_precede_fill(&self, surface: Surface, is_lost: bool) -> bool {
         let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
-        let line = self.line(surface);
-        let Some(line) = line.filter(|line| line.clean.is_none()) else {
+        let connection = self.connection(surface);
+        let Some(connection) =
+            connection.filter(|connection| connection.last_clean_round.is_none())
+        else {
             return false;
         };
         // The venue's time of the fill, by our clock. A fill cannot be newer than its event.
@@ -340,43 +342,45 @@ impl Evidence<'_> {
         // If the account is not known at all, its state before a fill is not known either. A
         // snapshot that changed by the size of this fill may show an earlier fill of the same size.
         let up = self.stream_up.get(&surface).filter(|_| !is_lost).copied();
-        let filled = line.history.filled.map(made);
+        let filled = connection.history.filled.map(made);
         let filled = filled.map(|made| made.min(up.unwrap_or(self.now)));
-        filled.is_some_and(|made| line.round.asked_at <= made.plus_ms(READ_LAG_MS))
+        filled.is_some_and(|made| connection.round.asked_at <= made.plus_ms(READ_LAG_MS))
     }
 
     /// Whether the positions of a snapshot are those of a moment that the snapshot may show. Its
     /// balances may differ for another reason.
     pub(crate) fn lists_stale_positions(&self, surface: Surface, account: &AccountTruth) -> bool {
-        let line = self.line(surface);
-        let Some(line) = line.filter(|_| !self.positions_agree(&account.positions)) else {
+        let connection = self.connection(surface);
+        let Some(connection) = connection.filter(|_| !self.positions_agree(&account.positions))
+        else {
             return false;
         };
-        let asked = line.round.asked_at;
+        let asked = connection.round.asked_at;
         let is_recent = |moment: &&PastAccount| asked <= moment.until.plus_ms(READ_LAG_MS);
-        let mut moments = line.history.moments.iter().filter(is_recent);
+        let mut moments = connection.history.moments.iter().filter(is_recent);
         moments.any(|moment| moment.holds(account))
     }
 
     /// Whether nothing changed the account, and the stream was up, for longer than the last
     /// snapshot may lag: then the snapshot shows the present account.
     pub fn is_unchanged_for_long(&self, surface: Surface) -> bool {
-        let line = self.line(surface);
-        let (Some(line), Some(up)) = (line, self.stream_up.get(&surface)) else {
+        let connection = self.connection(surface);
+        let (Some(connection), Some(up)) = (connection, self.stream_up.get(&surface)) else {
             return false;
         };
-        let last = line.history.moments.back().map(|moment| moment.until);
-        line.round.asked_at > last.max(Some(*up)).unwrap_or(*up).plus_ms(READ_LAG_MS)
+        let last = connection.history.moments.back().map(|moment| moment.until);
+        connection.round.asked_at > last.max(Some(*up)).unwrap_or(*up).plus_ms(READ_LAG_MS)
     }
 
     /// Whether the account matched the snapshot within the last moments. A snapshot of that time
     /// contains commissions that account trades will report later, and the remembered books do not.
     pub fn was_true_recently(&self, surface: Surface, account: &AccountTruth) -> bool {
-        let Some(line) = self.line(surface) else {
+        let Some(connection) = self.connection(surface) else {
             return false;
         };
         let may_lack_fees = !self.positions_agree(&account.positions);
-        line.history
+        connection
+            .history
             .matched_recently(self.now, account, |asset, told, known| {
                 told == known
                     || (may_lack_fees && self.may_await_fees(surface, asset, told - known))

@@ -113,9 +113,10 @@ impl StatedBalances {
 
 impl Evidence<'_> {
     fn had_recently(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
-        let line = self.line(surface);
+        let connection = self.connection(surface);
         let is_same = |known| self.is_same(surface, asset, total, known);
-        line.is_some_and(|line| line.history.had_one_balance(self.now, asset, is_same))
+        connection
+            .is_some_and(|connection| connection.history.had_one_balance(self.now, asset, is_same))
     }
 
     /// Whether the books have the reported balance, apart from rounding and later commissions.

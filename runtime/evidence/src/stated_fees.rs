@@ -15,8 +15,8 @@ use windvane_model::protocol::{BalanceUpdate, PositionUpdate};
 use windvane_model::truth::AccountTruth;
 
 use crate::Evidence;
+use crate::connection::Connection;
 use crate::late_fees::{LateFee, SURFACE};
-use crate::line::Line;
 
 /// A balance that is reported this long after a fill includes its commission. Events of the same
 /// moment may belong to several fills.
@@ -52,16 +52,17 @@ impl Evidence<'_> {
         told: &BalanceUpdate,
     ) -> Option<Vec<LateFee>> {
         let moved = told.total - self.balance(SURFACE, told.asset).total;
-        let line = self.futures_line()?;
-        let at = line.newest_events.balance(told.asset)?;
-        let is_late = line.history.has_fill_after(at) || self.may_hide_fill(line, statement, at);
+        let connection = self.futures_connection()?;
+        let at = connection.newest_events.balance(told.asset)?;
+        let is_late =
+            connection.history.has_fill_after(at) || self.may_hide_fill(connection, statement, at);
         if moved >= Amount::ZERO || is_late {
             return None;
         }
         let may_contain = |late: &&LateFee| {
             let key = (late.instrument, late.side);
             let is_flat = self.ledgers.account.at(key.0, key.1).position.qty == 0;
-            !late.in_reading && (is_flat || lists(line, statement, late))
+            !late.in_reading && (is_flat || lists(connection, statement, late))
         };
         let waiting = self.late_fees.waiting.iter();
         let mut fills: Vec<LateFee> = waiting.filter(may_contain).copied().collect();
@@ -72,16 +73,16 @@ impl Evidence<'_> {
             .then_some(fills)
     }
 
-    fn futures_line(&self) -> Option<&Line> {
-        self.line(SURFACE)
+    fn futures_connection(&self) -> Option<&Connection> {
+        self.connection(SURFACE)
     }
 
     /// Whether a balance of this time may contain a fill that is not booked. Its position would
     /// differ, unless the event leaves out the position because it was closed
     /// (docs/interface/user-stream.md#account_update).
-    fn may_hide_fill(&self, line: &Line, statement: &AccountTruth, at: Time) -> bool {
+    fn may_hide_fill(&self, connection: &Connection, statement: &AccountTruth, at: Time) -> bool {
         let is_listed = |told: &PositionUpdate| {
-            let stated = line
+            let stated = connection
                 .newest_events
                 .position(told.instrument, told.position_side);
             stated.is_some_and(|stated| stated >= at)
@@ -103,10 +104,10 @@ impl Evidence<'_> {
     /// Later events leave out a closed position, so nothing else would replace this report.
     pub fn is_from_before_close(&self, told: &PositionUpdate) -> bool {
         let key = (told.instrument, told.position_side);
-        let Some(line) = self.futures_line().filter(|_| told.qty.0 != 0) else {
+        let Some(connection) = self.futures_connection().filter(|_| told.qty.0 != 0) else {
             return false;
         };
-        let stated = line
+        let stated = connection
             .newest_events
             .position(key.0, key.1)
             .unwrap_or_default();
@@ -115,7 +116,7 @@ impl Evidence<'_> {
         is_known
             && self.ledgers.account.at(key.0, key.1).position.qty == 0
             && self.late_fees.waiting.iter().any(is_since)
-            && line.history.had_position(self.now, key, told.qty.0)
+            && connection.history.had_position(self.now, key, told.qty.0)
     }
 
     /// The fills that are left after those with a booked commission. A fill whose position the
@@ -127,11 +128,13 @@ impl Evidence<'_> {
         asset: AssetId,
         fills: &[LateFee],
     ) -> Option<VecDeque<LateFee>> {
-        let line = self.futures_line()?;
-        let at = line.newest_events.balance(asset).unwrap_or_default();
+        let connection = self.futures_connection()?;
+        let at = connection.newest_events.balance(asset).unwrap_or_default();
         let is_booked = |late: &LateFee| {
             fills.iter().any(|one| one.is_same_fill(late))
-                && (fills.len() == 1 || lists(line, statement, late) || is_long_before(late, at))
+                && (fills.len() == 1
+                    || lists(connection, statement, late)
+                    || is_long_before(late, at))
         };
         let waiting = self.late_fees.waiting.iter();
         Some(waiting.filter(|late| !is_booked(late)).copied().collect())
@@ -147,7 +150,9 @@ impl Evidence<'_> {
         if surface != SURFACE || self.tells_trades() || self.late_fees.waiting.is_empty() {
             return None;
         }
-        let newest = self.futures_line().map(|line| &line.newest_events);
+        let newest = self
+            .futures_connection()
+            .map(|connection| &connection.newest_events);
         let balances = statement.balances.iter();
         let stated = balances.filter_map(|told| newest?.balance(told.asset));
         let at = stated.max().unwrap_or_default();
@@ -163,7 +168,7 @@ impl Evidence<'_> {
         if self.tells_trades() || self.late_fees.waiting.is_empty() {
             return None;
         }
-        let (statement, _) = self.futures_line()?.pending_event.as_ref()?;
+        let (statement, _) = self.futures_connection()?.pending_event.as_ref()?;
         let positions = statement.positions.iter();
         let kept = positions.filter(|told| !self.is_from_before_close(told));
         Some(kept.copied().collect())
@@ -171,11 +176,11 @@ impl Evidence<'_> {
 }
 
 /// Whether an account event lists the position of a fill in its state after the fill.
-fn lists(line: &Line, statement: &AccountTruth, late: &LateFee) -> bool {
+fn lists(connection: &Connection, statement: &AccountTruth, late: &LateFee) -> bool {
     let key = (late.instrument, late.side);
     let mut positions = statement.positions.iter();
     let is_listed = positions.any(|told| (told.instrument, told.position_side) == key);
-    let stated = line.newest_events.position(key.0, key.1);
+    let stated = connection.newest_events.position(key.0, key.1);
     is_listed && stated.is_some_and(|at| at >= late.made || at == Time::default())
 }
 

@@ -162,14 +162,16 @@ impl Evidence<'_> {
     /// Whether an event from before own fills reports a position that is smaller than in the books
     /// of that time, or on the other side, and no open own order may have closed it.
     fn was_closed_before_fills(&self, made: Time, key: Key, stated: i64) -> bool {
-        let line = self.line(Surface::Futures);
-        let (Some(line), Some(offset_ns)) = (line, self.clock_offset_ns(Surface::Futures)) else {
+        let connection = self.connection(Surface::Futures);
+        let (Some(connection), Some(offset_ns)) =
+            (connection, self.clock_offset_ns(Surface::Futures))
+        else {
             return false;
         };
         let made = Time(made.0.saturating_sub(offset_ns));
         let booked = made.plus_ms(BOOKED_MS);
         let held = self.account_qty(key.0, key.1);
-        let held_at = |at| line.history.qty_at(self.now, at, key, held);
+        let held_at = |at| connection.history.qty_at(self.now, at, key, held);
         // Own fills of that moment may have been booked a little later.
         let (Some(before), Some(after)) = (held_at(made), held_at(booked)) else {
             return false;
@@ -182,8 +184,8 @@ impl Evidence<'_> {
     }
 
     fn held_recently(&self, key: Key, qty: i64) -> bool {
-        let line = self.line(Surface::Futures);
-        line.is_some_and(|line| line.history.had_position(self.now, key, qty))
+        let connection = self.connection(Surface::Futures);
+        connection.is_some_and(|connection| connection.history.had_position(self.now, key, qty))
     }
 
     /// Whether own orders executed more than is booked, and the missing fills in flight explain the

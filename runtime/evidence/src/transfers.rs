@@ -36,8 +36,8 @@ impl Evidence<'_> {
 
     /// The cost of a surface's positions and of the last fill.
     pub(crate) fn cost_of_positions(&self, surface: Surface) -> Amount {
-        let line = self.line(surface);
-        let last = line.map_or(Amount::ZERO, |line| line.fill_value.abs());
+        let connection = self.connection(surface);
+        let last = connection.map_or(Amount::ZERO, |connection| connection.fill_value.abs());
         if surface == Surface::Spot {
             return last;
         }

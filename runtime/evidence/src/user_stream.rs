@@ -17,12 +17,13 @@ const ENDED_MS: i64 = 30_000;
 impl Evidence<'_> {
     /// Whether a snapshot shows a state that the account had since the stream connected.
     pub fn was_true_since_connect(&self, surface: Surface, account: &AccountTruth) -> bool {
-        let line = self.line(surface);
-        let (Some(line), Some(up)) = (line, self.stream_up.get(&surface)) else {
+        let connection = self.connection(surface);
+        let (Some(connection), Some(up)) = (connection, self.stream_up.get(&surface)) else {
             return false;
         };
         let may_lack_fees = !self.positions_agree(&account.positions);
-        line.history
+        connection
+            .history
             .matched_since(*up, account, |asset, told, known| {
                 told == known || (may_lack_fees && self.may_lack_fees(surface, asset, told - known))
             })

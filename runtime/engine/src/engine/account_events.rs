@@ -47,8 +47,8 @@ impl Engine {
             self.take_change(update, balance);
         }
         let mut newest = update.clone();
-        if let Some(line) = self.line_mut(surface) {
-            line.newest_events.filter(&mut newest);
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.newest_events.filter(&mut newest);
         }
         self.note_stated_positions(update, &newest);
         self.compare_account_event(&newest);
@@ -175,25 +175,29 @@ impl Engine {
             self.late_fees.want();
             return;
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
         let mut since = now;
-        let older = line.pending_event.take();
+        let older = connection.pending_event.take();
         if let Some((mut older, at)) = older {
             if surface == Surface::Futures {
                 (older.positions).retain(|told| !self.evidence().is_from_before_close(told));
             }
-            let lines = |truth: &AccountTruth| truth.balances.len() + truth.positions.len();
-            let told = lines(&statement);
+            let entries = |truth: &AccountTruth| truth.balances.len() + truth.positions.len();
+            let listed = entries(&statement);
             statement.complete(older);
-            since = if lines(&statement) > told { at } else { now };
+            since = if entries(&statement) > listed {
+                at
+            } else {
+                now
+            };
         }
         if lists_nothing(&statement) {
             return;
         }
-        if let Some(line) = self.line_mut(surface) {
-            line.pending_event = Some((statement, since));
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.pending_event = Some((statement, since));
         }
         self.settle_account_event(surface);
     }
@@ -230,8 +234,13 @@ impl Engine {
             self.review_stated_positions();
             self.forget_older_lines();
         }
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        let Some((statement, _)) = line.and_then(|line| line.pending_event.clone()) else {
+        let connection = self
+            .live
+            .as_ref()
+            .and_then(|live| live.connections.get(&surface));
+        let Some((statement, _)) =
+            connection.and_then(|connection| connection.pending_event.clone())
+        else {
             return;
         };
         if self.evidence().agrees_with_books(surface, &statement)
@@ -249,8 +258,8 @@ impl Engine {
                 .is_late_apart_from_estimates(surface, &statement)
         {
             // The statement was late. The commission that it contained is booked now, or estimated.
-            if let Some(line) = self.line_mut(surface) {
-                line.pending_event = None;
+            if let Some(connection) = self.connection_mut(surface) {
+                connection.pending_event = None;
             }
             self.watch_losses_after_fill();
             return;
@@ -261,8 +270,8 @@ impl Engine {
             self.forget_stated_closes();
         }
         let told = self
-            .line_mut(surface)
-            .and_then(|line| line.pending_event.take());
+            .connection_mut(surface)
+            .and_then(|connection| connection.pending_event.take());
         for balance in told.iter().flat_map(|(statement, _)| &statement.balances) {
             if self.balance(surface, balance.asset).total != balance.total {
                 self.take_balance(surface, balance, Cause::Event);
@@ -274,22 +283,27 @@ impl Engine {
     /// Requests the account for a statement that no fill explained in time.
     pub(super) fn investigate_account_event(&mut self, surface: Surface) {
         let waited = |engine: &Self, ms: i64| {
-            let line = engine
+            let connection = engine
                 .live
                 .as_ref()
-                .and_then(|live| live.lines.get(&surface));
-            let since = line
-                .and_then(|line| line.pending_event.as_ref())
+                .and_then(|live| live.connections.get(&surface));
+            let since = connection
+                .and_then(|connection| connection.pending_event.as_ref())
                 .map(|(_, at)| *at);
             since.is_some_and(|since| engine.now > since.plus_ms(ms))
         };
         let is_close = waited(self, CLOSE_MS) && self.degrade_for_stated_closes(surface);
         let is_overdue = is_close || waited(self, FILL_MS);
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        let Some(line) = line.filter(|line| line.round.is_idle() && line.stream_up) else {
+        let connection = self
+            .live
+            .as_ref()
+            .and_then(|live| live.connections.get(&surface));
+        let Some(connection) =
+            connection.filter(|connection| connection.round.is_idle() && connection.stream_up)
+        else {
             return;
         };
-        let statement = line.pending_event.as_ref().filter(|_| is_overdue);
+        let statement = connection.pending_event.as_ref().filter(|_| is_overdue);
         if statement.is_some_and(|(statement, _)| !self.evidence().awaits_fees(surface, statement))
         {
             self.begin_round(surface);
@@ -301,8 +315,8 @@ impl Engine {
     /// Delays the next snapshot, because the last one may have been older than the statement.
     pub(super) fn postpone_account_request(&mut self, surface: Surface) {
         let again = self.now.plus_ms(READ_AGAIN_MS - FILL_MS);
-        if let Some(line) = self.line_mut(surface)
-            && let Some((_, since)) = &mut line.pending_event
+        if let Some(connection) = self.connection_mut(surface)
+            && let Some((_, since)) = &mut connection.pending_event
         {
             *since = again;
         }
@@ -316,12 +330,12 @@ impl Engine {
             self.postpone_account_request(surface);
             return;
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
         let read_since = |(_, at): &(AccountTruth, Time)| asked.is_some_and(|asked| *at <= asked);
-        if line.pending_event.as_ref().is_some_and(read_since) {
-            line.pending_event = None;
+        if connection.pending_event.as_ref().is_some_and(read_since) {
+            connection.pending_event = None;
             self.watch_losses_after_fill();
         }
     }
@@ -329,8 +343,8 @@ impl Engine {
     /// Marks the pending statement as possibly older than a snapshot that was accepted since:
     /// alone, it no longer decides for the loss limits.
     pub(super) fn mark_account_event_stale(&mut self, surface: Surface) {
-        if let Some(line) = self.line_mut(surface)
-            && let Some((statement, _)) = &mut line.pending_event
+        if let Some(connection) = self.connection_mut(surface)
+            && let Some((statement, _)) = &mut connection.pending_event
         {
             statement.lags = true;
         }

@@ -110,7 +110,9 @@ impl Engine {
     /// were read yet.
     fn is_finding(&mut self, instrument: InstrumentId) -> bool {
         let surface = self.surface_of(instrument);
-        let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
+        let tells_trades = self
+            .connection_mut(surface)
+            .is_some_and(|connection| !connection.no_trades);
         tells_trades && self.verified_trades[usize::from(instrument.0)].is_none()
     }
 

@@ -12,7 +12,7 @@
 //!
 //! Fills of such a close are learned over REST: the engine queries the order and reads its trades.
 
-use windvane_evidence::line::{Round, Step};
+use windvane_evidence::connection::{Round, Step};
 use windvane_evidence::stale_reports::READ_LAG_MS;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::{StrategyId, Time};
@@ -23,7 +23,7 @@ use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 use super::closing::close_qty;
-use super::session::Session;
+use super::live_run::LiveRun;
 
 /// Time between two account snapshots for a close.
 const READ_MS: i64 = 1_000;
@@ -58,10 +58,10 @@ impl Engine {
         if waits || !can_run || surface != Surface::Futures {
             return;
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let pause_ms = match (&line.round.step, line.round.asked_since()) {
+        let pause_ms = match (&connection.round.step, connection.round.asked_since()) {
             (Step::Account, None) => {
                 self.ask_next(surface);
                 READ_MS
@@ -71,18 +71,18 @@ impl Engine {
                 ROUND_MS
             }
             (Step::Idle, _) => {
-                line.round = Round::of_account();
+                connection.round = Round::of_account();
                 self.ask_next(surface);
                 READ_MS
             }
             (Step::Orders | Step::Trades(_) | Step::Income, asked)
                 if running
-                    && asked.map_or(line.round.failures() >= FAILURES, |asked| {
+                    && asked.map_or(connection.round.failures() >= FAILURES, |asked| {
                         now >= asked.plus_ms(QUESTION_MS)
                     }) =>
             {
-                line.give_up_round();
-                line.round = Round::of_account();
+                connection.give_up_round();
+                connection.round = Round::of_account();
                 self.ask_next(surface);
                 READ_MS
             }
@@ -98,7 +98,10 @@ impl Engine {
         if surface != Surface::Futures || waits {
             return;
         }
-        let Some(asked) = self.line_mut(surface).map(|line| line.round.asked_at) else {
+        let Some(asked) = self
+            .connection_mut(surface)
+            .map(|connection| connection.round.asked_at)
+        else {
             return;
         };
         for strategy in (0..self.strategies.len()).map(|index| StrategyId(index as u16)) {
@@ -125,7 +128,7 @@ impl Engine {
     fn is_long_start(&self) -> bool {
         let live = self.live.as_ref();
         let is_over = |began: Time| self.now > began.plus_ms(READ_LAG_MS);
-        live.is_some_and(Session::is_syncing)
+        live.is_some_and(LiveRun::is_syncing)
             && self.began.is_some_and(is_over)
             && !planted!(MovingAccountWaits)
             && !self.is_watching_instances()

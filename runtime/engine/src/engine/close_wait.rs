@@ -217,13 +217,14 @@ impl Engine {
         if live.is_degraded_for(&[DegradedReason::Clock(surface)]) {
             reasons.push(CloseReason::Clock(surface));
         }
-        let stream_up = (live.lines.get(&surface)).is_some_and(|line| line.stream_up);
+        let stream_up =
+            (live.connections.get(&surface)).is_some_and(|connection| connection.stream_up);
         if !live.is_running() && stream_up {
             // The close waits for startup: no reconciliation round ended since the stream
             // connected.
         } else if live.is_degraded_for(&[DegradedReason::Stream(surface)]) {
             reasons.push(CloseReason::Stream(surface));
-        } else if !live.healthy(surface, self.now) && live.is_running() {
+        } else if !live.is_healthy(surface, self.now) && live.is_running() {
             reasons.push(CloseReason::Reading(surface));
         }
     }

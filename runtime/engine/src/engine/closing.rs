@@ -238,7 +238,7 @@ impl Engine {
     pub(super) fn is_certain(&self, instrument: InstrumentId) -> bool {
         let surface = self.surface_of(instrument);
         let live = self.live.as_ref();
-        live.is_none_or(|live| live.healthy(surface, self.now))
+        live.is_none_or(|live| live.is_healthy(surface, self.now))
             && self.venue_wait(surface).is_none()
     }
 

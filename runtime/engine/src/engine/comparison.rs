@@ -4,7 +4,7 @@
 //! (`reconcile`) decides when to request the account.
 
 use windvane_evidence::agreement::{Agreement, MOVING_READS, have_equal_positions};
-use windvane_evidence::line::{Line, Step};
+use windvane_evidence::connection::{Connection, Step};
 use windvane_evidence::stale_reports::{READ_LAG_MS, SnapshotAge};
 use windvane_model::decimal::Amount;
 use windvane_model::degraded_reason::DegradedReason;
@@ -45,20 +45,20 @@ impl Engine {
             let is_incomplete = self.evidence().is_incomplete(surface, read);
             self.snapshot_age(surface, account, is_incomplete)
         };
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let now_events = line.events;
-        let quiet = now_events == line.round.events_when_asked;
+        let now_events = connection.events;
+        let quiet = now_events == connection.round.events_when_asked;
         if quiet {
             self.note_listing(surface, read, age == SnapshotAge::Stale);
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let no_trades = line.no_trades;
+        let no_trades = connection.no_trades;
         if differences.is_empty() {
-            line.history.note_agreement();
+            connection.history.note_agreement();
             self.take_stated();
             if surface == Surface::Futures {
                 self.forget_realized_elsewhere();
@@ -74,7 +74,10 @@ impl Engine {
                     self.take_entries(account, true);
                 }
             }
-            if let Some(asked) = self.line_mut(surface).map(|line| line.round.asked_at) {
+            if let Some(asked) = self
+                .connection_mut(surface)
+                .map(|connection| connection.round.asked_at)
+            {
                 self.forget_free_fills(surface, asked);
                 if quiet && surface == Surface::Futures {
                     let (orders, instruments) = (&self.orders, &self.instruments);
@@ -102,7 +105,7 @@ impl Engine {
             self.later(surface, READ_AGAIN_SHORT_MS);
             return;
         }
-        if age == SnapshotAge::Stale && line.clean.is_some() {
+        if age == SnapshotAge::Stale && connection.last_clean_round.is_some() {
             self.postpone_account_request(surface);
             self.end_round_with_stale_snapshot(surface, account);
             return;
@@ -120,7 +123,7 @@ impl Engine {
             agreed,
             was_looked_for,
         } = self.evidence().agreement(surface, account, &differences);
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
         if agreed && !was_looked_for {
@@ -128,14 +131,15 @@ impl Engine {
             // no adjustment. Trades or orders that were read for another difference, or earlier,
             // may lack the one that explains this difference.
             let changes = differences.clone();
-            let looked_for = line.round.looked_for.replace(differences);
-            line.round.seen = None;
+            let searched_trades_for = connection.round.searched_trades_for.replace(differences);
+            connection.round.last_differences = None;
             // These two agreed, so the next two are requested soon after each other.
-            line.round.reads = line.round.reads.min(READS_MAX - 3);
+            connection.round.reads = connection.round.reads.min(READS_MAX - 3);
             self.look_for_trades(surface, no_trades);
             // On an active account other balances change meanwhile. A position difference that
             // stays has already waited.
-            let waited = looked_for.is_some_and(|before| have_equal_positions(&before, &changes));
+            let waited =
+                searched_trades_for.is_some_and(|before| have_equal_positions(&before, &changes));
             if !waited {
                 self.begin_trades_delay(surface, &changes);
             }
@@ -152,11 +156,11 @@ impl Engine {
             self.later(surface, TRADES_AGAIN_MS);
             return;
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
         // Since this difference was seen, open orders were read, and unlisted orders were queried.
-        let since = line.round.orders_asked;
+        let since = connection.round.orders_asked;
         if agreed && no_trades && self.evidence().may_miss_fill_of(surface, since) {
             // The fill will be reported late, or derived from the order's totals. An adjustment now
             // would count it twice.
@@ -171,13 +175,13 @@ impl Engine {
             self.end_round(surface);
             return;
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let counts = quiet || line.round.reads + 1 >= MOVING_READS;
-        line.round.seen = counts.then_some((differences, now_events));
-        line.round.reads += 1;
-        let unexplained = line.round.reads >= READS_MAX;
+        let counts = quiet || connection.round.reads + 1 >= MOVING_READS;
+        connection.round.last_differences = counts.then_some((differences, now_events));
+        connection.round.reads += 1;
+        let unexplained = connection.round.reads >= READS_MAX;
         let wait_ms = match (unexplained, self.is_account_known(surface)) {
             (true, _) => READ_AGAIN_UNEXPLAINED_MS,
             (false, true) => READ_AGAIN_MS,
@@ -204,22 +208,22 @@ impl Engine {
             return false;
         }
         self.late_fees.want();
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return false;
         };
-        if line.round.looked_for.is_some() {
+        if connection.round.searched_trades_for.is_some() {
             self.end_round(surface);
             return true;
         }
-        line.round.looked_for = Some(differences.to_vec());
-        line.round.seen = None;
+        connection.round.searched_trades_for = Some(differences.to_vec());
+        connection.round.last_differences = None;
         if self.evidence().has_made_up_fill() {
             // Trades that no event has reported yet also state the commission of an estimated fill.
             self.look_for_trades(surface, false);
         } else {
             let step = self.step_of_fees();
-            if let Some(line) = self.line_mut(surface) {
-                line.round.step = step;
+            if let Some(connection) = self.connection_mut(surface) {
+                connection.round.step = step;
             }
         }
         self.ask_next(surface);
@@ -230,8 +234,8 @@ impl Engine {
     /// no trades.
     fn look_for_trades(&mut self, surface: Surface, no_trades: bool) {
         let instruments = self.instruments_of(surface);
-        if let Some(line) = self.line_mut(surface) {
-            line.round.step = if no_trades {
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.round.step = if no_trades {
                 Step::Orders
             } else {
                 Step::Trades(instruments)
@@ -273,8 +277,8 @@ impl Engine {
     /// Shows the degraded reason while the engine waits for more snapshots, if nothing was compared
     /// since the stream connected.
     fn degrade_before_first_comparison(&mut self, surface: Surface) {
-        let is_first = |line: &mut Line| line.clean.is_none();
-        if self.line_mut(surface).is_some_and(is_first) {
+        let is_first = |connection: &mut Connection| connection.last_clean_round.is_none();
+        if self.connection_mut(surface).is_some_and(is_first) {
             self.set_degraded(DegradedReason::Reconciliation(surface), true);
             self.update_state();
         }
@@ -282,14 +286,14 @@ impl Engine {
 
     /// The list of trades is complete now: the engine reads it once more, and then the account.
     pub(super) fn trades_delay_is_over(&mut self, surface: Surface) {
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        if line.round.is_idle() || line.round.looked_for.is_none() {
+        if connection.round.is_idle() || connection.round.searched_trades_for.is_none() {
             return;
         }
-        line.round.seen = None;
-        let no_trades = line.no_trades;
+        connection.round.last_differences = None;
+        let no_trades = connection.no_trades;
         self.look_for_trades(surface, no_trades);
     }
 
@@ -343,7 +347,9 @@ impl Engine {
             self.incomes.end_question();
         }
         if !account.lags {
-            let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
+            let tells_trades = self
+                .connection_mut(surface)
+                .is_some_and(|connection| !connection.no_trades);
             self.take_entries(account, tells_trades);
         }
         self.mark_account_event_stale(surface);
@@ -390,8 +396,9 @@ impl Engine {
     /// Takes the unavailable part of each balance from a snapshot without events in between. It
     /// changes with every order and every mark price, so it never counts as a difference.
     fn take_locked(&mut self, surface: Surface, account: &AccountTruth) {
-        let is_quiet = |line: &mut Line| line.events == line.round.events_when_asked;
-        if !self.line_mut(surface).is_some_and(is_quiet) {
+        let is_quiet =
+            |connection: &mut Connection| connection.events == connection.round.events_when_asked;
+        if !self.connection_mut(surface).is_some_and(is_quiet) {
             return;
         }
         for read in &account.balances {

@@ -17,7 +17,7 @@ use windvane_model::timer::Timer;
 use windvane_model::truth::OpenOrder;
 
 use super::Engine;
-use super::session::Session;
+use super::live_run::LiveRun;
 use super::triggers::shows_successor;
 
 /// A confirmed order counts as ended once every query and every list has denied it for this long.
@@ -44,7 +44,7 @@ impl Engine {
             None => order.denied = Some(Denied::first(now)),
         }
         let Some(denied) = order.denied else { return };
-        let is_syncing = self.live.as_ref().is_some_and(Session::is_syncing);
+        let is_syncing = self.live.as_ref().is_some_and(LiveRun::is_syncing);
         let patience_ms = if is_syncing {
             DENIED_AT_START_MS
         } else {

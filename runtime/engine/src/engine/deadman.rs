@@ -146,7 +146,7 @@ impl Engine {
         }
         let futures = surface == Surface::Futures;
         let live = self.live.as_ref();
-        let healthy = live.is_some_and(|live| live.healthy(surface, now));
+        let healthy = live.is_some_and(|live| live.is_healthy(surface, now));
         let needs_none =
             self.needs_no_countdown(order) || healthy && self.only_reduces(&order.terms);
         let Some(live) = self.live.as_mut().filter(|_| futures && !needs_none) else {
@@ -168,7 +168,7 @@ impl Engine {
             return;
         }
         countdown.hold(seq, record);
-        let healthy = live.healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
+        let healthy = live.is_healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
         if let Some(order) = self.orders.known_mut(seq) {
             order.held = true;
         }
@@ -245,7 +245,7 @@ impl Engine {
         let is_free = self.live.as_ref().is_some_and(|live| {
             let countdown = live.countdowns.get(usize::from(instrument.0));
             let asked = countdown.is_some_and(Countdown::is_asked);
-            live.healthy(Surface::Futures, now) && !live.stopping && !asked
+            live.is_healthy(Surface::Futures, now) && !live.stopping && !asked
         });
         let can = is_free && !self.is_letting_go(instrument);
         if can {
@@ -301,7 +301,7 @@ impl Engine {
             }
             Answer::Armed { held, asked } => {
                 let was_blocked = self.trading.lacks_countdown(instrument);
-                let blind = !live.sees(Surface::Futures);
+                let blind = !live.is_actionable(Surface::Futures);
                 self.notices.push_back(Notice::Heartbeat {
                     time: now,
                     instrument,
@@ -461,7 +461,7 @@ impl Engine {
         let keeps_orders = self.keeps_orders();
         let blocks_any = self.trading.blocks_any();
         let Some(live) = &mut self.live else { return };
-        let healthy = live.healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
+        let healthy = live.is_healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
         let facts = Renewal {
             now,
             next: now.plus_ms(live.config.renew_ms),

@@ -5,12 +5,12 @@ use windvane_model::instrument::Instrument;
 use windvane_model::order::Surface;
 
 use super::Engine;
-use super::session::Session;
+use super::live_run::LiveRun;
 
 impl Engine {
     /// The degraded reasons, in a fixed order; empty if the run is not live.
     pub fn degraded_reasons(&self) -> Vec<DegradedReason> {
-        let reasons = self.live.as_ref().map(Session::degraded_reasons);
+        let reasons = self.live.as_ref().map(LiveRun::degraded_reasons);
         reasons.into_iter().flatten().collect()
     }
 
@@ -53,7 +53,11 @@ impl Engine {
 
     /// Whether a user stream is connected and no round ended since then.
     fn is_not_compared(&self, surface: Surface) -> bool {
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        line.is_some_and(|line| line.stream_up && line.clean.is_none())
+        let connection = self
+            .live
+            .as_ref()
+            .and_then(|live| live.connections.get(&surface));
+        connection
+            .is_some_and(|connection| connection.stream_up && connection.last_clean_round.is_none())
     }
 }

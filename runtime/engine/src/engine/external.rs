@@ -22,8 +22,10 @@ impl Engine {
     /// Takes the venue's list of all open orders of a surface, unless an event since the request
     /// makes it stale.
     pub(super) fn list_external(&mut self, surface: Surface, listed: Vec<OpenOrder>) {
-        let line = self.line_mut(surface);
-        if line.is_none_or(|line| line.events != line.round.events_when_asked) {
+        let connection = self.connection_mut(surface);
+        if connection
+            .is_none_or(|connection| connection.events != connection.round.events_when_asked)
+        {
             return;
         }
         self.external_orders

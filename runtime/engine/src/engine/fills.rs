@@ -239,11 +239,11 @@ impl Engine {
         self.remember_account(self.surface_of(id));
         let kept = self.preserved_by_snapshot(update, fill);
         self.note_late_fee(owner, update, fill, kept.is_some());
-        if let Some(line) = self.line_mut(self.surface_of(id)) {
-            line.fill_value = fill.quote_qty;
+        if let Some(connection) = self.connection_mut(self.surface_of(id)) {
+            connection.fill_value = fill.quote_qty;
             // A fill that was derived from order totals has the time of its order's last change.
             if fill.trade_id.0 > 0 {
-                line.history.note_fill(update.transaction_time, now);
+                connection.history.note_fill(update.transaction_time, now);
             }
         }
         let newest = &mut self.newest_trades[usize::from(id.0)];

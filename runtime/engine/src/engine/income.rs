@@ -1,8 +1,8 @@
 //! Money that moved without an event: the engine requests the venue's income history and books what it
 //! explains (`windvane_evidence::income`).
 
+use windvane_evidence::connection::Step;
 use windvane_evidence::income::{ASK_AGAIN_MS, Plan};
-use windvane_evidence::line::Step;
 use windvane_model::decimal::Amount;
 use windvane_model::effect::{Adjustment, Notice};
 use windvane_model::ids::AssetId;
@@ -37,8 +37,8 @@ impl Engine {
             Plan::Take => return false,
             Plan::Wait => self.later(surface, READ_AGAIN_MS),
             Plan::Ask { again } => {
-                if let Some(line) = self.line_mut(surface) {
-                    line.round.step = Step::Income;
+                if let Some(connection) = self.connection_mut(surface) {
+                    connection.round.step = Step::Income;
                 }
                 if again {
                     self.later(surface, ASK_AGAIN_MS);
@@ -65,8 +65,8 @@ impl Engine {
     }
 
     fn compare_again(&mut self, surface: Surface) {
-        if let Some(line) = self.line_mut(surface) {
-            line.round.step = Step::Account;
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.round.step = Step::Account;
         }
     }
 

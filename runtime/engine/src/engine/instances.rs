@@ -238,13 +238,13 @@ impl Engine {
         if !self.instances.is_watch_over(self.now) {
             return;
         }
-        let surfaces = self.live.iter().flat_map(|live| live.lines.keys());
+        let surfaces = self.live.iter().flat_map(|live| live.connections.keys());
         for surface in surfaces.copied().collect::<Vec<_>>() {
-            let Some(line) = self.line_mut(surface) else {
+            let Some(connection) = self.connection_mut(surface) else {
                 continue;
             };
-            line.clean = None;
-            let (is_up, no_trades) = (line.stream_up, line.no_trades);
+            connection.last_clean_round = None;
+            let (is_up, no_trades) = (connection.stream_up, connection.no_trades);
             if no_trades {
                 self.list_orders_for_trades(surface);
             }
@@ -259,7 +259,7 @@ impl Engine {
     pub(super) fn finish_instance_watch(&mut self) {
         let Some(live) = &self.live else { return };
         let recent = &self.recent_orders;
-        let mut surfaces = live.lines.keys();
+        let mut surfaces = live.connections.keys();
         let is_read = surfaces.all(|surface| recent.was_read_after_watch(*surface));
         if !is_read || self.awaits_recent_orders() {
             return;

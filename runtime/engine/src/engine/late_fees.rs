@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use windvane_evidence::connection::{Connection, Round, Step};
 use windvane_evidence::estimates::EstimatedFee;
 use windvane_evidence::late_fees::{Contained, LateFee, SURFACE, shares_by_value};
-use windvane_evidence::line::{Line, Round, Step};
 use windvane_model::decimal::Amount;
 use windvane_model::effect::Notice;
 use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
@@ -30,7 +30,7 @@ impl Engine {
         if is_told
             || planted!(LateFeesIgnored)
             || self.surface_of(update.instrument) != SURFACE
-            || self.line_mut(SURFACE).is_none()
+            || self.connection_mut(SURFACE).is_none()
         {
             return;
         }
@@ -55,11 +55,13 @@ impl Engine {
         if self.evidence().fee_trades().next().is_none() {
             return;
         }
-        let idle = |line: &mut Line| line.round.is_idle() && line.stream_up && !line.no_trades;
-        if self.line_mut(SURFACE).is_some_and(idle) {
+        let idle = |connection: &mut Connection| {
+            connection.round.is_idle() && connection.stream_up && !connection.no_trades
+        };
+        if self.connection_mut(SURFACE).is_some_and(idle) {
             let step = self.step_of_fees();
-            if let Some(line) = self.line_mut(SURFACE) {
-                line.round = Round::of_step(step);
+            if let Some(connection) = self.connection_mut(SURFACE) {
+                connection.round = Round::of_step(step);
             }
             self.ask_next(SURFACE);
         }
@@ -93,10 +95,10 @@ impl Engine {
         let evidence = self.evidence();
         let wanted = evidence.late_fee_fills().any(|late| late.booked <= asked);
         self.late_fees.set_wanted(wanted);
-        let Some(line) = self.line_mut(SURFACE) else {
+        let Some(connection) = self.connection_mut(SURFACE) else {
             return;
         };
-        if let Step::Fees(left) = &mut line.round.step {
+        if let Step::Fees(left) = &mut connection.round.step {
             left.pop_front();
         }
         self.settle_account_event(SURFACE);
@@ -211,8 +213,8 @@ impl Engine {
     /// Changes a balance, now and in the remembered moments since then.
     fn move_fee(&mut self, surface: Surface, since: Time, asset: AssetId, amount: Amount) {
         self.balances.entry((surface, asset)).or_default().total += amount;
-        if let Some(line) = self.line_mut(surface) {
-            line.history.move_since(since, asset, amount);
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.history.move_since(since, asset, amount);
         }
     }
 
@@ -284,9 +286,9 @@ impl Engine {
     /// Notes an accepted account snapshot: it includes commissions that the strategies' ledgers
     /// lack. It contains every booked fill, or the fills up to its own time if that is known.
     pub(super) fn fees_are_in_reading(&mut self, surface: Surface, has_all_fills: bool) {
-        let line = self.evidence().line(surface);
-        let taken = line
-            .and_then(|line| line.reconciled_until)
+        let connection = self.evidence().connection(surface);
+        let taken = connection
+            .and_then(|connection| connection.reconciled_until)
             .map(Contained::UpTo);
         let contained = if has_all_fills {
             Some(Contained::All)

@@ -34,7 +34,10 @@ impl Engine {
 
     /// Reconnects a stream that does not show the present state. The account is then read again.
     pub(super) fn reconnect_late_stream(&mut self, surface: Surface) {
-        if self.line_mut(surface).is_some_and(|line| line.stream_up) {
+        if self
+            .connection_mut(surface)
+            .is_some_and(|connection| connection.stream_up)
+        {
             self.stream_down(surface);
             self.emit(Effect::Reconnect { surface });
             self.update_state();

@@ -80,7 +80,7 @@ impl Engine {
         let live = self.live.as_ref();
         self.surface_of(instrument) == Surface::Spot
             && live.is_some_and(|live| {
-                live.healthy(Surface::Spot, self.now) && !live.is_degraded_for(&reasons)
+                live.is_healthy(Surface::Spot, self.now) && !live.is_degraded_for(&reasons)
             })
     }
 

@@ -87,7 +87,7 @@ impl Engine {
 
     fn is_healthy(&self, surface: Surface) -> bool {
         let live = self.live.as_ref();
-        live.is_some_and(|live| live.healthy(surface, self.now))
+        live.is_some_and(|live| live.is_healthy(surface, self.now))
     }
 
     /// Takes the missing coins from the strategies that hold them, because the operator resumed.

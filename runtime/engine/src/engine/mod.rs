@@ -18,10 +18,12 @@ macro_rules! evidence {
             orders: &$engine.orders,
             timers: &$engine.timers,
             live: $engine.live.as_ref().map(|live| &live.config),
-            lines: $engine
+            connections: $engine
                 .live
                 .as_ref()
-                .map_or(&::windvane_evidence::NO_LINES, |live| &live.lines),
+                .map_or(&::windvane_evidence::NO_CONNECTIONS, |live| {
+                    &live.connections
+                }),
             degraded_reasons: $engine
                 .live
                 .as_ref()
@@ -69,6 +71,7 @@ mod late_fees;
 mod late_stream;
 mod limits;
 mod listing;
+mod live_run;
 mod lost_events;
 mod margin;
 mod market;
@@ -86,7 +89,6 @@ mod reconcile;
 mod reconciled_fills;
 mod replies;
 mod safety;
-mod session;
 mod snapshot;
 mod stale_reports;
 mod stated_balances;
@@ -157,9 +159,9 @@ use windvane_supervision::venue_wait::VenueWait;
 
 pub use close_wait::{CloseReason, CloseWait};
 pub use instances::{FolderIds, InstanceWatch};
+use live_run::LiveRun;
 use modes::KnownModes;
 pub use recent_orders::newest_orders;
-use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
 pub use venue_wait::Purpose;
 pub use view::AccountTotals;
@@ -171,7 +173,7 @@ pub struct Engine {
     sequence: i64,
     state: RunState,
     latch: Latch,
-    live: Option<Session>,
+    live: Option<LiveRun>,
     hedge_mode: bool,
     epoch: u64,
     next_order: OrderSeq,
@@ -366,7 +368,7 @@ impl Engine {
                 RunState::Ready
             },
             latch: Latch::None,
-            live: config.live.map(|live| Session::new(live, count)),
+            live: config.live.map(|live| LiveRun::new(live, count)),
             hedge_mode: config.hedge_mode,
             epoch: config.epoch,
             next_order: OrderSeq(1),

@@ -268,8 +268,8 @@ impl Engine {
         let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
         let now = self.now;
         let asked = self
-            .line_mut(surface)
-            .map_or(now, |line| line.round.asked_at);
+            .connection_mut(surface)
+            .map_or(now, |connection| connection.round.asked_at);
         Time(asked.0.saturating_add(offset_ns))
     }
 }

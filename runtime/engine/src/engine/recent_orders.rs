@@ -101,8 +101,10 @@ impl Engine {
             |id: InstrumentId| held_back.contains(&instruments[usize::from(id.0)].surface);
         let was_asked = self.recent_orders.give_up(now, is_held_back);
         self.give_up_newest_orders();
-        let lines = self.live.iter().flat_map(|live| live.lines.values());
-        let was_read = lines.map(|line| line.clean).any(|clean| clean.is_some());
+        let connections = self.live.iter().flat_map(|live| live.connections.values());
+        let was_read = connections
+            .map(|connection| connection.last_clean_round)
+            .any(|clean| clean.is_some());
         if was_asked || was_read {
             self.ask_for_recent_orders();
             self.ask_for_newest_orders();

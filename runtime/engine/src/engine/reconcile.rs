@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_evidence::line::{Answered, OF_ANY_ROUTE, RETRY_MS, Round, Step};
+use windvane_evidence::connection::{Answered, OF_ANY_ROUTE, RETRY_MS, Round, Step};
 use windvane_model::effect::{Effect, Notice};
 use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId};
 use windvane_model::order::Surface;
@@ -35,20 +35,20 @@ const KEY_TRIES: u32 = 3;
 impl Engine {
     /// Begins a round, or restarts the running one.
     pub(super) fn begin_round(&mut self, surface: Surface) {
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        line.give_up_round();
-        line.round.step = Step::Orders;
+        connection.give_up_round();
+        connection.round.step = Step::Orders;
         self.ask_next(surface);
     }
 
     /// Handles the reconciliation timer of a surface: begins the next round, or tries again.
     pub(super) fn reconcile(&mut self, surface: Surface) {
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        match line.round.step {
+        match connection.round.step {
             Step::Idle => self.begin_round(surface),
             _ => self.ask_next(surface),
         }
@@ -57,20 +57,20 @@ impl Engine {
     /// Repeats requests that were not answered at all.
     pub(super) fn retry_round(&mut self, surface: Surface) {
         let now = self.now;
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        if line.drop_overdue(now) {
+        if connection.drop_overdue(now) {
             self.ask_next(surface);
         }
     }
 
     pub(super) fn ask_next(&mut self, surface: Surface) {
         let now = self.now;
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        if line.round.is_asked() {
+        if connection.round.is_asked() {
             return;
         }
         if let Some(until) = self.venue_wait(surface) {
@@ -78,20 +78,20 @@ impl Engine {
             self.timers.set(until.plus_ms(AFTER_WAIT_MS), timer);
             return;
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        match &line.round.step {
-            Step::Trades(left) if left.is_empty() => line.round.step = Step::Account,
-            Step::Fees(left) if left.is_empty() && line.round.is_of_fees() => {
-                line.round = Round::default();
+        match &connection.round.step {
+            Step::Trades(left) if left.is_empty() => connection.round.step = Step::Account,
+            Step::Fees(left) if left.is_empty() && connection.round.is_of_fees() => {
+                connection.round = Round::default();
                 self.plan_round(surface, None);
                 return;
             }
-            Step::Fees(left) if left.is_empty() => line.round.step = Step::Account,
+            Step::Fees(left) if left.is_empty() => connection.round.step = Step::Account,
             _ => {}
         }
-        let subject = match &line.round.step {
+        let subject = match &connection.round.step {
             Step::Idle => return,
             Step::Orders => Subject::OpenOrders { surface },
             Step::Account => Subject::Account { surface },
@@ -111,8 +111,8 @@ impl Engine {
             }
         };
         if self
-            .line_mut(surface)
-            .is_some_and(|line| !line.ask(subject, now))
+            .connection_mut(surface)
+            .is_some_and(|connection| !connection.ask(subject, now))
         {
             return;
         }
@@ -162,33 +162,33 @@ impl Engine {
                 return;
             }
         };
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        match line.take_answer(subject) {
-            Answered::OfEarlier => {
+        match connection.take_answer(subject) {
+            Answered::AbandonedRound => {
                 self.ask_next(surface);
                 return;
             }
-            Answered::NotAsked => return,
-            Answered::OfRound => {}
+            Answered::NotRequested => return,
+            Answered::RunningRound => {}
         }
         match outcome {
             Outcome::Done(truth) => {
-                line.round.succeed();
+                connection.round.succeed();
                 self.take_truth(surface, subject, truth);
             }
             Outcome::Refused(refusal)
                 if matches!(subject, Subject::Trades { .. })
                     && (!OF_ANY_ROUTE.contains(&refusal.code)
                         || (OF_THE_KEY.contains(&refusal.code)
-                            && line.round.failures() >= KEY_TRIES)) =>
+                            && connection.round.failures() >= KEY_TRIES)) =>
             {
                 // The venue has no such route for this key: the engine queries orders one by one
                 // instead.
-                line.round.succeed();
-                line.no_trades = true;
-                line.round.step = Step::Account;
+                connection.round.succeed();
+                connection.no_trades = true;
+                connection.round.step = Step::Account;
                 self.list_orders_for_trades(surface);
                 self.settle_account_event(surface);
                 self.ask_next(surface);
@@ -201,7 +201,7 @@ impl Engine {
                 self.ask_next(surface);
             }
             Outcome::Refused(_) | Outcome::Unknown => {
-                let wait_ms = line.round.fail();
+                let wait_ms = connection.round.fail();
                 if matches!(subject, Subject::Income { .. }) {
                     self.miss_income(surface, false);
                 }
@@ -218,7 +218,9 @@ impl Engine {
                 self.ask_next(surface);
             }
             (Subject::Trades { instrument, .. }, Truth::Trades { trades, more }) => {
-                let step = self.line_mut(surface).map(|line| &line.round.step);
+                let step = self
+                    .connection_mut(surface)
+                    .map(|connection| &connection.round.step);
                 if matches!(step, Some(Step::Fees(_))) {
                     self.take_fee_trades(*instrument, trades, *more);
                 } else {
@@ -242,15 +244,17 @@ impl Engine {
     /// Starts the next round now, unless one runs.
     pub(super) fn reconcile_soon(&mut self, surface: Surface) {
         let now = self.now;
-        let line = self.line_mut(surface);
-        if line.is_some_and(|line| line.stream_up && matches!(line.round.step, Step::Idle)) {
+        let connection = self.connection_mut(surface);
+        if connection.is_some_and(|connection| {
+            connection.stream_up && matches!(connection.round.step, Step::Idle)
+        }) {
             self.timers.set(now, Timer::Reconcile { surface });
         }
     }
 
     /// When the running round requested open orders.
     pub(super) fn orders_asked(&mut self, surface: Surface) -> Option<Time> {
-        self.line_mut(surface)?.round.orders_asked
+        self.connection_mut(surface)?.round.orders_asked
     }
 
     pub(super) fn later(&mut self, surface: Surface, wait_ms: i64) {
@@ -356,10 +360,10 @@ impl Engine {
         if is_compared {
             self.clear_lost_events(surface);
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let whole = std::mem::take(&mut line.round).orders_asked;
+        let whole = std::mem::take(&mut connection.round).orders_asked;
         self.plan_round(surface, whole);
         self.settle_account_event(surface);
         self.drop_account_event(surface, whole);
@@ -381,13 +385,17 @@ impl Engine {
         let Some(live) = &mut self.live else { return };
         let (reconcile_ms, is_unexplained) =
             (live.config.reconcile_ms, live.is_unexplained(surface));
-        let Some(line) = live.lines.get_mut(&surface) else {
+        let Some(connection) = live.connections.get_mut(&surface) else {
             return;
         };
-        line.clean = whole.or(line.clean);
-        let most_ms = if line.stream_up { i64::MAX } else { BLIND_MS };
+        connection.last_clean_round = whole.or(connection.last_clean_round);
+        let most_ms = if connection.stream_up {
+            i64::MAX
+        } else {
+            BLIND_MS
+        };
         let reconcile_ms = reconcile_ms.min(most_ms);
-        let due = match line.clean {
+        let due = match connection.last_clean_round {
             _ if whole.is_none() && is_unexplained => now,
             asked => asked.unwrap_or(now).plus_ms(reconcile_ms).max(now),
         };

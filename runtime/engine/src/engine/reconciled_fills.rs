@@ -19,19 +19,21 @@ impl Engine {
         // Without the venue's clock, the time of the request cannot be compared with the venue's
         // times.
         let offset_ns = self.clock_offset_ns(surface);
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let asked_at = line.round.asked_at.0;
+        let asked_at = connection.round.asked_at.0;
         let asked = offset_ns.map(|offset_ns| Time(asked_at.saturating_add(offset_ns)));
         let contains = account.updated.or(asked.filter(|_| !account.lags));
-        line.reconciled_until = line.reconciled_until.max(contains);
+        connection.reconciled_until = connection.reconciled_until.max(contains);
     }
 
     fn note_snapshot_changes(&mut self, surface: Surface, account: &AccountTruth) {
         let now = self.now;
         let differences = self.evidence().differences(surface, account);
-        let asked = self.line_mut(surface).map(|line| line.round.asked_at);
+        let asked = self
+            .connection_mut(surface)
+            .map(|connection| connection.round.asked_at);
         let changes = self.snapshot_changes.entry(surface).or_default();
         changes.note(surface, &differences, asked, now);
     }
@@ -48,7 +50,12 @@ impl Engine {
         if !self.evidence().may_be_in_snapshot(changes, surface, update) {
             return None;
         }
-        let until = self.live.as_ref()?.lines.get(&surface)?.reconciled_until;
+        let until = self
+            .live
+            .as_ref()?
+            .connections
+            .get(&surface)?
+            .reconciled_until;
         let made = update.transaction_time;
         let was_read = self.outside.take_read(update, fill);
         let is_old = made != Time::default() && until.is_some_and(|until| made <= until);

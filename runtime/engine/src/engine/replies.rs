@@ -458,7 +458,9 @@ impl Engine {
     /// fee.
     fn recover(&mut self, seq: OrderSeq, instrument: InstrumentId, report: &OrderReport) {
         let surface = self.surface_of(instrument);
-        let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
+        let tells_trades = self
+            .connection_mut(surface)
+            .is_some_and(|connection| !connection.no_trades);
         let now = self.now;
         let may_be_listed = |order: &Order| {
             let behind = order.missing_since.map(|since| since.plus_ms(READ_LAG_MS));

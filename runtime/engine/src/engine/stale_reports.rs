@@ -14,8 +14,8 @@ impl Engine {
             return;
         }
         let moment = self.evidence().account_now(surface);
-        if let Some(line) = self.line_mut(surface) {
-            line.history.remember(moment);
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.history.remember(moment);
         }
     }
 
@@ -35,10 +35,11 @@ impl Engine {
     ) -> SnapshotAge {
         let was_so = self.evidence().was_true_recently(surface, account);
         let now = self.now;
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return SnapshotAge::Current;
         };
-        line.history
+        connection
+            .history
             .snapshot_age(now, account, was_so, is_incomplete)
     }
 
@@ -47,9 +48,9 @@ impl Engine {
         let (Some(live), Some(old)) = (&mut self.live, &from.live) else {
             return;
         };
-        for (surface, line) in &mut live.lines {
-            let old = old.lines.get(surface);
-            line.history.inherit(old.map(|old| &old.history));
+        for (surface, connection) in &mut live.connections {
+            let old = old.connections.get(surface);
+            connection.history.inherit(old.map(|old| &old.history));
         }
     }
 }

@@ -44,12 +44,12 @@ impl Engine {
         self.take_balance(SURFACE, told, Cause::Commission);
         let values: Vec<Amount> = fills.iter().map(|late| late.value).collect();
         let shares = shares_by_value(&values, paid);
-        let Some(line) = self.line_mut(SURFACE) else {
+        let Some(connection) = self.connection_mut(SURFACE) else {
             return;
         };
         // A snapshot that is behind shows the balance after the commissions.
         for (late, share) in fills.iter().zip(shares) {
-            line.history.move_since(late.booked, asset, -share);
+            connection.history.move_since(late.booked, asset, -share);
         }
     }
 
@@ -89,8 +89,10 @@ impl Engine {
         let Some(kept) = self.evidence().newer_lines() else {
             return;
         };
-        let line = self.line_mut(SURFACE);
-        if let Some((statement, _)) = line.and_then(|line| line.pending_event.as_mut()) {
+        let connection = self.connection_mut(SURFACE);
+        if let Some((statement, _)) =
+            connection.and_then(|connection| connection.pending_event.as_mut())
+        {
             statement.positions = kept;
         }
     }

@@ -1,7 +1,7 @@
 //! The account's trades. The engine reads them where the stream may have missed fills, and books
 //! each trade once, under the order to which it belongs.
 
-use windvane_evidence::line::{RETRY_MS, Round, Step};
+use windvane_evidence::connection::{RETRY_MS, Round, Step};
 use windvane_model::effect::Notice;
 use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId};
 use windvane_model::order::{OrderStatus, Surface};
@@ -17,11 +17,11 @@ impl Engine {
     /// may have been missed.
     pub(super) fn plan_trades(&mut self, surface: Surface) {
         let instruments = self.instruments_of(surface);
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let missed = line.clean.is_none() && !line.no_trades;
-        line.round.step = if missed {
+        let missed = connection.last_clean_round.is_none() && !connection.no_trades;
+        connection.round.step = if missed {
             Step::Trades(instruments)
         } else {
             Step::Account
@@ -67,10 +67,10 @@ impl Engine {
         self.settle_fees(instrument, trades);
         let newest = trades.iter().map(|trade| trade.fill.trade_id).max();
         self.verified_trades[index] = verified.max(newest).or(Some(TradeId(0)));
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        if let Step::Trades(left) = &mut line.round.step
+        if let Step::Trades(left) = &mut connection.round.step
             && (!more || verified.is_none())
         {
             left.pop_front();
@@ -102,8 +102,8 @@ impl Engine {
             self.remember_found_fill(&update, &trade.fill);
         }
         let (now, surface) = (self.now, self.surface_of(instrument));
-        if let Some(line) = self.line_mut(surface) {
-            line.history.note_fill(trade.time, now);
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.history.note_fill(trade.time, now);
         }
     }
 
@@ -166,20 +166,20 @@ impl Engine {
 
     /// Reads the trades of one instrument out of turn, because a fill is missing.
     pub(super) fn read_trades(&mut self, surface: Surface, instrument: InstrumentId) {
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
         // A round that reads the account reaches the trades only after two snapshots that agree. If
         // such a round waits for its next snapshot, it reads the trades first. Every other round
         // reads them soon anyway.
-        if line.round.is_of_fees() {
-            line.give_up_round();
+        if connection.round.is_of_fees() {
+            connection.give_up_round();
         }
-        if line.round.is_idle() {
-            line.round = Round::of_trades(instrument);
-        } else if line.round.waits_for_reading() {
-            line.round.step = Step::Trades([instrument].into());
-            line.round.seen = None;
+        if connection.round.is_idle() {
+            connection.round = Round::of_trades(instrument);
+        } else if connection.round.waits_for_reading() {
+            connection.round.step = Step::Trades([instrument].into());
+            connection.round.last_differences = None;
         } else {
             return;
         }

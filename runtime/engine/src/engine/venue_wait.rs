@@ -60,7 +60,7 @@ impl Engine {
     /// The purpose of a request.
     pub fn purpose(&self, request: &Request) -> Purpose {
         let starting = matches!(self.state, RunState::Booting | RunState::Syncing);
-        let syncing = self.live.as_ref().is_some_and(super::Session::is_syncing);
+        let syncing = self.live.as_ref().is_some_and(super::LiveRun::is_syncing);
         // A startup that lasts longer reads the account again and again.
         let lasts = |up: &Time| self.now > up.plus_ms(START_MS);
         let lasts = self.stream_up.values().max().is_some_and(lasts);
@@ -96,10 +96,10 @@ impl Engine {
 
     /// Whether a snapshot of a startup failed so often that it may use the reserved weight.
     fn was_kept_back(&self) -> bool {
-        let lines = self.live.iter().flat_map(|live| live.lines.values());
-        lines
+        let connections = self.live.iter().flat_map(|live| live.connections.values());
+        connections
             .into_iter()
-            .any(|line| line.round.failures() >= KEPT_BACK)
+            .any(|connection| connection.round.failures() >= KEPT_BACK)
     }
 
     /// Whether an order closes a position for its strategy, which sends no other orders meanwhile.

@@ -95,7 +95,7 @@ impl Engine {
         self.watch_cover();
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        if !live.healthy(Surface::Spot, now) {
+        if !live.is_healthy(Surface::Spot, now) {
             return;
         }
         let Some(number) = live.watchdog.beat(now) else {

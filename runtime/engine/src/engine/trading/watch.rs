@@ -51,7 +51,7 @@ impl Engine {
     /// order id that was never issued needs the trading right and changes nothing.
     pub(super) fn probe_if_due(&mut self, surface: Surface) {
         let now = self.now;
-        let runs = |live: &super::super::Session| live.is_running() && !live.stopping;
+        let runs = |live: &super::super::LiveRun| live.is_running() && !live.stopping;
         let stopped = self.trading.has(TradingBlock::Stopped(surface));
         if stopped || !self.live.as_ref().is_some_and(runs) {
             return;

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use windvane_evidence::line::Line;
+use windvane_evidence::connection::Connection;
 use windvane_evidence::stale_reports::NewestEvents;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Notice;
@@ -33,7 +33,7 @@ const DOWN_MS: i64 = 1_000;
 
 /// The startup stage of a live run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-enum Stage {
+enum StartupStage {
     Booting,
     Syncing,
     Running,
@@ -41,35 +41,35 @@ enum Stage {
 
 /// The state of a live run.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Session {
+pub(super) struct LiveRun {
     pub(super) config: LiveConfig,
-    stage: Stage,
+    stage: StartupStage,
     degraded_reasons: BTreeSet<DegradedReason>,
-    pub(super) lines: BTreeMap<Surface, Line>,
+    pub(super) connections: BTreeMap<Surface, Connection>,
     /// One entry per instrument; those of spot instruments are unused.
     pub(super) countdowns: Vec<Countdown>,
     pub(super) watchdog: Watchdog,
     pub(super) stopping: bool,
     /// When this process began, if it does not know which orders an earlier process sent.
-    begun_blind: Option<Time>,
+    began_without_journal: Option<Time>,
     /// The state of an earlier process is lost.
     lost: bool,
 }
 
-impl Session {
+impl LiveRun {
     pub(super) fn new(config: LiveConfig, instruments: usize) -> Self {
-        let lines = config
+        let connections = config
             .surfaces
             .iter()
-            .map(|surface| (*surface, Line::default()));
+            .map(|surface| (*surface, Connection::default()));
         Self {
-            stage: Stage::Booting,
+            stage: StartupStage::Booting,
             degraded_reasons: BTreeSet::new(),
-            lines: lines.collect(),
+            connections: connections.collect(),
             countdowns: vec![Countdown::default(); instruments],
             watchdog: Watchdog::default(),
             stopping: false,
-            begun_blind: None,
+            began_without_journal: None,
             lost: false,
             config,
         }
@@ -77,28 +77,33 @@ impl Session {
 
     /// Offset and error of a surface's clock, in nanoseconds; `None` before it was read.
     pub(super) fn clock_of(&self, surface: Surface) -> Option<(i64, i64)> {
-        self.lines.get(&surface)?.clock()
+        self.connections.get(&surface)?.clock()
     }
 
     /// Whether no order of an earlier process can rest unseen. Either its journal is there, or open
     /// orders were listed after the last moment at which one of its requests could arrive.
     pub(super) fn knows_predecessors(&self, surface: Surface) -> bool {
-        let listed = self.lines.get(&surface).and_then(|line| line.clean);
-        self.begun_blind.is_none_or(|begun| {
+        let listed = self
+            .connections
+            .get(&surface)
+            .and_then(|connection| connection.last_clean_round);
+        self.began_without_journal.is_none_or(|begun| {
             listed.is_some_and(|at| at >= begun.plus_ms(self.config.absence_ms))
         })
     }
 
     pub(super) fn is_running(&self) -> bool {
-        self.stage == Stage::Running
+        self.stage == StartupStage::Running
     }
 
     /// Whether the initial state of an account is still unknown after a process whose journal is
     /// lost. Fills that the lost process made a moment ago may be in account snapshots before the
     /// list of trades has them.
     pub(super) fn finds_lost_account(&self, surface: Surface) -> bool {
-        let line = self.lines.get(&surface);
-        self.lost && !self.is_running() && line.is_some_and(|line| line.clean.is_none())
+        let connection = self.connections.get(&surface);
+        self.lost
+            && !self.is_running()
+            && connection.is_some_and(|connection| connection.last_clean_round.is_none())
     }
 
     pub(super) fn degraded_reasons(&self) -> impl Iterator<Item = DegradedReason> {
@@ -122,15 +127,15 @@ impl Session {
     }
 
     pub(super) fn is_syncing(&self) -> bool {
-        self.stage == Stage::Syncing
+        self.stage == StartupStage::Syncing
     }
 
     pub(super) fn state(&self, latch: Latch) -> RunState {
         match (latch, self.stage) {
             _ if self.stopping => RunState::Halted,
             (Latch::Halted, _) => RunState::Halted,
-            (_, Stage::Booting) => RunState::Booting,
-            (_, Stage::Syncing) => RunState::Syncing,
+            (_, StartupStage::Booting) => RunState::Booting,
+            (_, StartupStage::Syncing) => RunState::Syncing,
             _ if !self.degraded_reasons.is_empty() => RunState::Degraded,
             (Latch::Paused, _) => RunState::Paused,
             (Latch::None, _) => RunState::Ready,
@@ -138,8 +143,8 @@ impl Session {
     }
 
     /// Whether the state of a surface can be acted on (`docs/promises.md#5-blind-means-careful`).
-    pub(super) fn sees(&self, surface: Surface) -> bool {
-        self.stage == Stage::Running
+    pub(super) fn is_actionable(&self, surface: Surface) -> bool {
+        self.stage == StartupStage::Running
             && !self
                 .degraded_reasons
                 .contains(&DegradedReason::Stream(surface))
@@ -157,20 +162,20 @@ impl Session {
     /// Whether the last reconciliation of a surface is too old to be trusted
     /// (`docs/promises.md#4-dead-mans-switch`).
     fn is_old(&self, surface: Surface, now: Time) -> bool {
-        let line = self.lines.get(&surface);
-        let read = line.and_then(|line| line.clean);
+        let connection = self.connections.get(&surface);
+        let read = connection.and_then(|connection| connection.last_clean_round);
         read.is_some_and(|asked| now > asked.plus_ms(3 * self.config.reconcile_ms))
     }
 
     fn is_silent(&self, surface: Surface, now: Time) -> bool {
-        let line = self.lines.get(&surface);
-        let silent = line.is_some_and(|line| line.is_silent(now));
+        let connection = self.connections.get(&surface);
+        let silent = connection.is_some_and(|connection| connection.is_silent(now));
         silent && !planted!(SilenceIgnored)
     }
 
     /// The evidence that is required to renew heartbeats (`docs/promises.md#4-dead-mans-switch`).
     /// Its age is checked here too: after the process was suspended, the watch has not yet run.
-    pub(super) fn healthy(&self, surface: Surface, now: Time) -> bool {
+    pub(super) fn is_healthy(&self, surface: Surface, now: Time) -> bool {
         let reasons = [
             DegradedReason::Journal,
             DegradedReason::Clock(surface),
@@ -181,7 +186,7 @@ impl Session {
         let is_degraded = reasons
             .iter()
             .any(|reason| self.degraded_reasons.contains(reason));
-        self.stage == Stage::Running && !is_degraded && !aged
+        self.stage == StartupStage::Running && !is_degraded && !aged
     }
 }
 
@@ -202,7 +207,7 @@ impl Engine {
 
     /// The venue's clock minus ours on a surface, in nanoseconds; `None` before it was read.
     pub fn clock_offset_ns(&self, surface: Surface) -> Option<i64> {
-        let (offset_ns, _) = self.live.as_ref()?.lines.get(&surface)?.clock()?;
+        let (offset_ns, _) = self.live.as_ref()?.connections.get(&surface)?.clock()?;
         Some(offset_ns)
     }
 
@@ -210,11 +215,11 @@ impl Engine {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
         match *input {
-            LiveInput::Begin if live.stage == Stage::Booting => {
-                live.stage = Stage::Syncing;
+            LiveInput::Begin if live.stage == StartupStage::Booting => {
+                live.stage = StartupStage::Syncing;
                 self.began = Some(now);
-                live.begun_blind = live.lost.then_some(now);
-                let reasons = live.lines.keys().flat_map(|surface| {
+                live.began_without_journal = live.lost.then_some(now);
+                let reasons = live.connections.keys().flat_map(|surface| {
                     [
                         DegradedReason::Stream(*surface),
                         DegradedReason::Clock(*surface),
@@ -241,8 +246,8 @@ impl Engine {
             LiveInput::StreamDown { .. } if planted!(StreamDownIgnored) => {}
             LiveInput::StreamDown { surface } => self.stream_down(surface),
             LiveInput::StreamAlive { surface } => {
-                if let Some(line) = live.lines.get_mut(&surface) {
-                    line.note_alive(now);
+                if let Some(connection) = live.connections.get_mut(&surface) {
+                    connection.note_alive(now);
                 }
             }
             LiveInput::Clock {
@@ -250,11 +255,11 @@ impl Engine {
                 offset_ns,
                 error_ns,
             } => {
-                if let Some(line) = live.lines.get_mut(&surface) {
-                    line.read_clock(offset_ns, error_ns, now);
+                if let Some(connection) = live.connections.get_mut(&surface) {
+                    connection.read_clock(offset_ns, error_ns, now);
                     self.set_degraded(DegradedReason::Clock(surface), false);
                 }
-                self.count_predecessors_by(surface, offset_ns);
+                self.shift_predecessor_deadlines(surface, offset_ns);
             }
             LiveInput::Journal { healthy } => self.set_degraded(DegradedReason::Journal, !healthy),
             LiveInput::Stop => self.stop(),
@@ -278,7 +283,7 @@ impl Engine {
     /// Corrects deadlines of requests that an earlier process sent and that may still arrive. They
     /// were computed by that process's clock. If the clock was set forward since, as the first
     /// reading of the venue's clock shows, the deadlines are later by this clock.
-    fn count_predecessors_by(&mut self, surface: Surface, offset_ns: i64) {
+    fn shift_predecessor_deadlines(&mut self, surface: Surface, offset_ns: i64) {
         let Some(before_ns) = self.offsets_before.remove(&surface) else {
             return;
         };
@@ -302,15 +307,15 @@ impl Engine {
 
     fn stream_up(&mut self, surface: Surface) {
         let now = self.now;
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        line.stream_up = true;
-        line.note_alive(now);
-        line.clean = None;
+        connection.stream_up = true;
+        connection.note_alive(now);
+        connection.last_clean_round = None;
         // The venue may have refused only at that moment.
-        line.no_trades = false;
-        line.newest_events = NewestEvents::default();
+        connection.no_trades = false;
+        connection.newest_events = NewestEvents::default();
         let is_first = self.stream_up.insert(surface, now).is_none();
         // The new connection delivers new events. It cannot show what was sent before it.
         let instruments = &self.instruments;
@@ -331,13 +336,13 @@ impl Engine {
     }
 
     pub(super) fn stream_down(&mut self, surface: Surface) {
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let was_up = std::mem::replace(&mut line.stream_up, false);
-        line.clean = None;
+        let was_up = std::mem::replace(&mut connection.stream_up, false);
+        connection.last_clean_round = None;
         if was_up {
-            line.give_up_round();
+            connection.give_up_round();
             // Usually the stream returns at once. While it does not, only reconciliation rounds
             // show what happens.
             self.later(surface, DOWN_MS);
@@ -351,25 +356,25 @@ impl Engine {
         self.set_degraded(DegradedReason::Stream(surface), true);
     }
 
-    pub(super) fn line_mut(&mut self, surface: Surface) -> Option<&mut Line> {
-        self.live.as_mut()?.lines.get_mut(&surface)
+    pub(super) fn connection_mut(&mut self, surface: Surface) -> Option<&mut Connection> {
+        self.live.as_mut()?.connections.get_mut(&surface)
     }
 
     /// Counts an event of a user stream: it shows that the stream is alive and that the account
     /// changed.
     pub(super) fn note_user_event(&mut self, surface: Surface) {
         let now = self.now;
-        if let Some(line) = self.line_mut(surface) {
-            line.note_alive(now);
-            line.events += 1;
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.note_alive(now);
+            connection.events += 1;
         }
     }
 
     /// Handles a refusal because of the request's time: no other request will pass before the
     /// venue's clock is read.
     pub(super) fn degrade_for_clock(&mut self, surface: Surface) {
-        if let Some(line) = self.line_mut(surface) {
-            line.forget_clock();
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.forget_clock();
             self.set_degraded(DegradedReason::Clock(surface), true);
             self.update_state();
         }
@@ -379,7 +384,10 @@ impl Engine {
     pub(super) fn round_is_clean(&mut self, surface: Surface) {
         let Some(live) = &self.live else { return };
         let old = live.is_old(surface, self.now);
-        let stream_up = live.lines.get(&surface).is_some_and(|line| line.stream_up);
+        let stream_up = live
+            .connections
+            .get(&surface)
+            .is_some_and(|connection| connection.stream_up);
         let denied = self.is_denied_an_order(surface);
         let missing = self.is_fill_overdue(surface);
         self.set_degraded(
@@ -431,16 +439,16 @@ impl Engine {
         let now = self.now;
         let Some(live) = &self.live else { return };
         let surfaces = live.config.surfaces.clone();
-        let running = live.stage == Stage::Running;
+        let running = live.stage == StartupStage::Running;
         for surface in surfaces {
             let unseen = self.evidence().has_unseen_change(surface);
             let live = self.live.as_ref();
             let old = live.is_some_and(|live| live.is_old(surface, now));
             let silent = live.is_some_and(|live| live.is_silent(surface, now));
-            let Some(line) = self.line_mut(surface) else {
+            let Some(connection) = self.connection_mut(surface) else {
                 continue;
             };
-            let stale = line.is_clock_old(now);
+            let stale = connection.is_clock_old(now);
             self.set_degraded(DegradedReason::Clock(surface), stale);
             if running && old {
                 self.set_degraded(DegradedReason::Reconciliation(surface), true);
@@ -478,7 +486,7 @@ impl Engine {
     /// Whether balances and positions are the account's. Before that, equity means nothing.
     pub(super) fn knows_account(&self) -> bool {
         let live = self.live.as_ref();
-        live.is_none_or(|live| live.stage == Stage::Running)
+        live.is_none_or(|live| live.stage == StartupStage::Running)
     }
 
     /// Whether the run is ending and leaves its orders open.
@@ -542,10 +550,13 @@ impl Engine {
     /// Returns whether it ended now.
     fn leave_syncing(&mut self) -> bool {
         let Some(live) = &self.live else { return false };
-        let synced = live.stage == Stage::Syncing
+        let synced = live.stage == StartupStage::Syncing
             && !self.is_watching_instances()
             && !self.awaits_recent_orders()
-            && live.lines.values().all(|line| line.clean.is_some())
+            && live
+                .connections
+                .values()
+                .all(|connection| connection.last_clean_round.is_some())
             && !live
                 .degraded_reasons
                 .iter()
@@ -558,7 +569,7 @@ impl Engine {
             return false;
         }
         if let Some(live) = &mut self.live {
-            live.stage = Stage::Running;
+            live.stage = StartupStage::Running;
         }
         if self.is_flat() {
             self.set_degraded(DegradedReason::Ownership, false);

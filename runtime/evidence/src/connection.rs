@@ -20,7 +20,7 @@ const CLOCK_MS: i64 = 600_000;
 
 /// The state of one surface's connection.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Line {
+pub struct Connection {
     /// The user stream is connected.
     pub stream_up: bool,
     /// When the stream last showed that it is alive.
@@ -31,10 +31,10 @@ pub struct Line {
     /// The running round of reconciliation.
     pub round: Round,
     /// Requests of abandoned rounds that may still be answered, with the time when they were sent.
-    pub given_up: Vec<(Subject, Time)>,
+    pub abandoned_requests: Vec<(Subject, Time)>,
     /// When the last round that left nothing unexplained requested open orders, since the stream
     /// connected.
-    pub clean: Option<Time>,
+    pub last_clean_round: Option<Time>,
     /// The venue refused to list account trades since the stream connected.
     pub no_trades: bool,
     /// An account event after a fill that the booked fills do not explain yet, with the time since
@@ -83,14 +83,14 @@ pub struct Round {
     pub reads: u32,
     /// The differences of the last snapshot, and the number of user events when its response
     /// arrived.
-    pub seen: Option<(Vec<Adjustment>, u64)>,
+    pub last_differences: Option<(Vec<Adjustment>, u64)>,
     /// Number of user events when the last request was sent.
     pub events_when_asked: u64,
     /// When the last request was sent.
     pub asked_at: Time,
     /// The difference that was known when account trades were read, or open orders where the venue
     /// lists no trades: they do not explain it.
-    pub looked_for: Option<Vec<Adjustment>>,
+    pub searched_trades_for: Option<Vec<Adjustment>>,
 }
 
 impl Round {
@@ -117,7 +117,7 @@ impl Round {
 
     /// Whether trades are read for commissions only.
     pub const fn is_of_fees(&self) -> bool {
-        matches!(self.step, Step::Fees(_)) && self.looked_for.is_none()
+        matches!(self.step, Step::Fees(_)) && self.searched_trades_for.is_none()
     }
 
     /// When the pending request was sent.
@@ -180,18 +180,18 @@ pub enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answered {
     /// To an abandoned one.
-    OfEarlier,
+    AbandonedRound,
     /// To none.
-    NotAsked,
+    NotRequested,
     /// To the running one.
-    OfRound,
+    RunningRound,
 }
 
-impl Line {
+impl Connection {
     /// Ends the running round without a result. Its request may still be answered.
     pub fn give_up_round(&mut self) {
         let round = std::mem::take(&mut self.round);
-        self.given_up.extend(round.asked);
+        self.abandoned_requests.extend(round.asked);
     }
 
     /// The stream showed that it is alive.
@@ -237,15 +237,20 @@ impl Line {
             self.round.asked = None;
             return true;
         }
-        let before = self.given_up.len();
-        self.given_up.retain(|question| !overdue(question));
-        self.given_up.len() < before
+        let before = self.abandoned_requests.len();
+        self.abandoned_requests
+            .retain(|question| !overdue(question));
+        self.abandoned_requests.len() < before
     }
 
     /// Notes that a request of the round is sent. Returns whether it may be: a response does not
     /// name the request that it answers, if two requests are equal.
     pub fn ask(&mut self, subject: Subject, now: Time) -> bool {
-        if self.given_up.iter().any(|(asked, _)| *asked == subject) {
+        if self
+            .abandoned_requests
+            .iter()
+            .any(|(asked, _)| *asked == subject)
+        {
             return false;
         }
         if matches!(subject, Subject::OpenOrders { .. }) {
@@ -260,15 +265,18 @@ impl Line {
     /// Notes a response, and returns to which round it belongs.
     pub fn take_answer(&mut self, subject: &Subject) -> Answered {
         // A response to an abandoned round says nothing about this one.
-        let of_earlier = self.given_up.iter().position(|(asked, _)| asked == subject);
+        let of_earlier = self
+            .abandoned_requests
+            .iter()
+            .position(|(asked, _)| asked == subject);
         if let Some(place) = of_earlier {
-            self.given_up.remove(place);
-            return Answered::OfEarlier;
+            self.abandoned_requests.remove(place);
+            return Answered::AbandonedRound;
         }
         if self.round.asked.is_none_or(|(asked, _)| asked != *subject) {
-            return Answered::NotAsked;
+            return Answered::NotRequested;
         }
         self.round.asked = None;
-        Answered::OfRound
+        Answered::RunningRound
     }
 }
