@@ -14,7 +14,7 @@ use windvane_model::names::Names;
 use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::truth::AccountTruth;
 
-use crate::outside::{key_of, renamed};
+use crate::outside_closes::{key_of, renamed};
 use crate::{Evidence, Key};
 
 /// Gains of closes that are due, by position.

@@ -8,7 +8,7 @@ use windvane_model::names::Names;
 use windvane_model::order::Side;
 
 use crate::Key;
-use crate::outside::renamed;
+use crate::outside_closes::renamed;
 
 /// Values of due closes, by position.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -19,7 +19,7 @@ use crate::fee_costs::AssetPrices;
 use crate::forced_traces::ForcedTraces;
 use crate::late_fees::LateFees;
 use crate::others::Others;
-use crate::outside::{OutsideCloses, StatedCloses};
+use crate::outside_closes::{OutsideCloses, StatedCloses};
 use crate::stated_fills::StatedFills;
 
 /// A position: its instrument and side.
@@ -75,7 +75,7 @@ pub struct Evidence<'a> {
     /// Positions on symbols that are not configured.
     pub others: &'a Others,
     /// What outside parties closed.
-    pub outside: &'a OutsideCloses,
+    pub outside_closes: &'a OutsideCloses,
     /// Positions that account events alone showed as closed.
     pub stated_closes: &'a StatedCloses,
     /// What the venue's forced orders show.

@@ -3,7 +3,7 @@
 //! their positions and at the price of the close. Then the configured reaction follows.
 //!
 //! Usually an order event reports the close. If events were lost, account snapshots and account
-//! trades show the close, and `outside` takes it from the strategies. The engine then requests the
+//! trades show the close, and `outside_closes` takes it from the strategies. The engine then requests the
 //! venue's forced orders (`forced_questions`).
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub struct ForcedCloses {
     reaction: OnLiquidation,
     /// Orders of outside parties or of the venue that traded. Also own orders that traded before
     /// they were known as own.
-    orders: BTreeMap<(InstrumentId, VenueOrderId), Outside>,
+    orders: BTreeMap<(InstrumentId, VenueOrderId), OutsideOrder>,
     /// Pending requests for the forced orders of an instrument.
     pub(crate) asked: BTreeMap<InstrumentId, Question>,
     /// The venue's time of the last round that left nothing unexplained.
@@ -47,7 +47,7 @@ pub struct ForcedCloses {
 /// An outside order: which part of it was booked (or was in the account's initial state), and which
 /// part is settled with the strategies.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Outside {
+struct OutsideOrder {
     forced: Option<ForcedClose>,
     side: Side,
     position_side: PositionSide,
@@ -193,14 +193,14 @@ impl ForcedCloses {
         self.orders.contains_key(&key)
     }
 
-    fn order(&mut self, update: &OrderUpdate) -> &mut Outside {
+    fn order(&mut self, update: &OrderUpdate) -> &mut OutsideOrder {
         let key = (update.instrument, update.order_id);
         let orders = &mut self.orders;
         if orders.len() >= ORDERS_MAX && !orders.contains_key(&key) {
             // Of one instrument, the oldest order has the lowest number.
             orders.pop_first();
         }
-        let new = Outside::new(update.side, update.position_side);
+        let new = OutsideOrder::new(update.side, update.position_side);
         orders.entry(key).or_insert(new)
     }
 
@@ -233,8 +233,13 @@ impl ForcedCloses {
         self.listed(kind, key, listed).find(found);
     }
 
-    fn listed(&mut self, kind: ForcedClose, key: OrderKey, listed: &OpenOrder) -> &mut Outside {
-        let new = Outside::new(listed.terms.side, listed.terms.position_side);
+    fn listed(
+        &mut self,
+        kind: ForcedClose,
+        key: OrderKey,
+        listed: &OpenOrder,
+    ) -> &mut OutsideOrder {
+        let new = OutsideOrder::new(listed.terms.side, listed.terms.position_side);
         let order = self.orders.entry(key).or_insert(new);
         order.forced = Some(kind);
         order
@@ -297,7 +302,7 @@ impl ForcedCloses {
     }
 }
 
-impl Outside {
+impl OutsideOrder {
     const fn new(side: Side, position_side: PositionSide) -> Self {
         Self {
             forced: None,

@@ -23,7 +23,7 @@ use windvane_model::protocol::{Fill, OrderUpdate};
 
 use crate::Key;
 use crate::forced::Due;
-use crate::outside::take_closed;
+use crate::outside_closes::take_closed;
 
 /// At most this many own fills and parts of forced closes are remembered, and for this long.
 /// Snapshots may show a close half a minute later, and the list of forced orders later still.

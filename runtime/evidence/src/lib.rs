@@ -32,7 +32,7 @@ pub mod late_fees;
 pub mod marks;
 pub mod newest_orders;
 pub mod others;
-pub mod outside;
+pub mod outside_closes;
 pub mod outside_orders;
 pub mod payments;
 pub mod recent_orders;

@@ -51,7 +51,7 @@ impl Engine {
         let now_events = connection.events;
         let quiet = now_events == connection.round.events_when_asked;
         if quiet {
-            self.note_listing(surface, read, age == SnapshotAge::Stale);
+            self.note_listed_positions(surface, read, age == SnapshotAge::Stale);
         }
         let Some(connection) = self.connection_mut(surface) else {
             return;
@@ -252,7 +252,7 @@ impl Engine {
         let moves_position = differences.iter().any(|one| match one {
             Adjustment::Position {
                 instrument, side, ..
-            } => !self.outside.was_refused((*instrument, *side)),
+            } => !self.outside_closes.was_refused((*instrument, *side)),
             _ => false,
         });
         let timer = Timer::TradesLag { surface };

@@ -70,7 +70,7 @@ impl Engine {
                 self.note_margin(&terms, true);
             }
         }
-        self.review_listing();
+        self.review_listed_positions();
     }
 
     fn handle_order_update(&mut self, update: &OrderUpdate) {

@@ -33,7 +33,7 @@ impl Engine {
         if is_compared {
             self.forced.note_agreed(surface, agreed);
         }
-        let mut moved = self.outside.instruments_with_due();
+        let mut moved = self.outside_closes.instruments_with_due();
         moved.extend(self.out_of_order.moved_at(self.now));
         moved.extend(self.stated_positions.take_untold());
         for id in moved {

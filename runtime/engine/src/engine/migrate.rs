@@ -21,7 +21,9 @@ use windvane_evidence::late_fees::LateFees;
 use windvane_evidence::marks::Ages;
 use windvane_evidence::newest_orders::NewestOrders;
 use windvane_evidence::others::Others;
-use windvane_evidence::outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
+use windvane_evidence::outside_closes::{
+    ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses,
+};
 use windvane_evidence::outside_orders::OutsideOrders;
 use windvane_evidence::payments::StatedPayments;
 use windvane_evidence::recent_orders::RecentOrders;

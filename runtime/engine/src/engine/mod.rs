@@ -36,7 +36,7 @@ macro_rules! evidence {
             asset_prices: &$engine.asset_prices,
             other_fees: &$engine.other_fees,
             others: &$engine.others,
-            outside: &$engine.outside,
+            outside_closes: &$engine.outside_closes,
             stated_closes: &$engine.stated_closes,
             forced_traces: &$engine.forced_traces,
         }
@@ -81,7 +81,7 @@ mod modes;
 mod netting;
 mod newest_orders;
 mod others;
-mod outside;
+mod outside_closes;
 mod outside_orders;
 mod outside_settlement;
 mod recent_orders;
@@ -124,7 +124,9 @@ use windvane_evidence::late_fees::LateFees;
 use windvane_evidence::marks::Ages;
 use windvane_evidence::newest_orders::NewestOrders;
 use windvane_evidence::others::Others;
-use windvane_evidence::outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
+use windvane_evidence::outside_closes::{
+    ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses,
+};
 use windvane_evidence::outside_orders::OutsideOrders;
 use windvane_evidence::payments::StatedPayments;
 use windvane_evidence::recent_orders::RecentOrders;
@@ -207,7 +209,7 @@ pub struct Engine {
     timers: Timers,
     recorder: Recorder,
     trading: Trading,
-    outside: OutsideCloses,
+    outside_closes: OutsideCloses,
     instances: Instances,
     forced: ForcedCloses,
     listing: Listing,
@@ -400,7 +402,7 @@ impl Engine {
             timers: Timers::default(),
             recorder,
             trading: Trading::default(),
-            outside: OutsideCloses::default(),
+            outside_closes: OutsideCloses::default(),
             venue_waits: BTreeMap::new(),
             instances: Instances::default(),
             forced: ForcedCloses::default(),

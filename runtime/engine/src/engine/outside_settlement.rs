@@ -1,4 +1,4 @@
-//! Strategies give up positions that an outside party closed (`outside`).
+//! Strategies give up positions that an outside party closed (`outside_closes`).
 //!
 //! The engine takes the closed quantity from the strategies that held it, in proportion, at the
 //! price of the close. The average price of the unowned position may differ, because outside
@@ -19,16 +19,16 @@ impl Engine {
     /// Takes the closed quantities from the strategies that held them, in proportion.
     pub(super) fn settle_outside_closes(&mut self, surface: Surface) {
         if surface != Surface::Futures
-            || self.outside.has_none_due()
+            || self.outside_closes.has_none_due()
             || self.evidence().misses_fill(surface)
         {
             return;
         }
-        for (key, due) in self.outside.take_all_due() {
+        for (key, due) in self.outside_closes.take_all_due() {
             if self.awaits_forced_orders(key.0) {
                 // The venue may have closed the position: such a close is settled with the figures
                 // of its order.
-                self.outside.put_back(key, due);
+                self.outside_closes.put_back(key, due);
                 continue;
             }
             self.explained_closes.remove(&key);
@@ -96,7 +96,7 @@ impl Engine {
             .sum();
         let mut left = missing.min(whole);
         let rest = missing - left;
-        let until = self.outside.read_until(key, closing);
+        let until = self.outside_closes.snapshot_close_until(key, closing);
         for index in 0..self.strategies.len() {
             let own = held(self, index);
             if own == 0 || left == 0 {
@@ -123,8 +123,13 @@ impl Engine {
             // Without a snapshot, an outside party's event reported the close, so the close was not
             // an own fill.
             if let Some(until) = until {
-                self.outside
-                    .note_settled((strategy, key.0, key.1), closing, share, quote, until);
+                self.outside_closes.note_settled(
+                    (strategy, key.0, key.1),
+                    closing,
+                    share,
+                    quote,
+                    until,
+                );
             }
         }
         rest
@@ -138,13 +143,13 @@ impl Engine {
         closing: Side,
         report: &ForcedCloseReport,
     ) {
-        let Some(until) = self.outside.read_until(key, closing) else {
+        let Some(until) = self.outside_closes.snapshot_close_until(key, closing) else {
             return;
         };
         for share in &report.shares {
             let quote = report.quote.part(share.qty, report.qty.max(1));
             let key = (share.strategy, key.0, key.1);
-            self.outside
+            self.outside_closes
                 .note_settled(key, closing, share.qty, quote, until);
         }
     }

@@ -57,7 +57,7 @@ impl Engine {
             .get(&surface)?
             .reconciled_until;
         let made = update.transaction_time;
-        let was_read = self.outside.take_read(update, fill);
+        let was_read = self.outside_closes.take_from_snapshot_closes(update, fill);
         let is_old = made != Time::default() && until.is_some_and(|until| made <= until);
         if !was_read && !is_old {
             return None;

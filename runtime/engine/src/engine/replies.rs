@@ -1,6 +1,6 @@
 //! The venue's responses to requests, and the life of own orders.
 
-use windvane_evidence::outside::REDUCES_NOTHING;
+use windvane_evidence::outside_closes::REDUCES_NOTHING;
 use windvane_evidence::stale_reports::READ_LAG_MS;
 use windvane_evidence::stated_fills::Statement;
 use windvane_model::config::OnFault;

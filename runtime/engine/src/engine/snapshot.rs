@@ -1,7 +1,7 @@
 //! An engine as exact bytes, and an engine that takes over from one of another process, possibly
 //! with a changed configuration.
 
-use windvane_evidence::outside::renamed;
+use windvane_evidence::outside_closes::renamed;
 use windvane_model::config::EngineConfig;
 use windvane_model::decimal::{AMOUNT_SCALE, pow10};
 use windvane_model::degraded_reason::DegradedReason;
@@ -169,7 +169,7 @@ impl Engine {
             .iter()
             .filter_map(|surface| Some((*surface, self.clock_offset_ns(*surface)?)))
             .collect();
-        heir.outside.inherit(&self.outside, &names);
+        heir.outside_closes.inherit(&self.outside_closes, &names);
         let explained = renamed(&self.explained_closes, &names);
         heir.explained_closes.extend(explained);
         let listed = renamed(&self.listed_closes, &names);

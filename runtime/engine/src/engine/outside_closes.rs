@@ -1,11 +1,11 @@
 //! Positions that an outside party closed: a person, another program, or the venue. The engine books the
-//! close once the evidence suffices (`windvane_evidence::outside`), takes the closed quantity from the
+//! close once the evidence suffices (`windvane_evidence::outside_closes`), takes the closed quantity from the
 //! strategies that held it, at the same price, and cancels those of their orders that would now open a
 //! position.
 
 use windvane_evidence::Key;
 use windvane_evidence::close_gains::CloseGain;
-use windvane_evidence::outside::closing_side;
+use windvane_evidence::outside_closes::closing_side;
 use windvane_model::decimal::Amount;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Notice};
@@ -20,16 +20,21 @@ use super::Engine;
 impl Engine {
     /// Notes which positions a snapshot lists, if no event arrived in between. Positions that an
     /// old snapshot lacks are not noted.
-    pub(super) fn note_listing(&mut self, surface: Surface, read: &AccountTruth, is_old: bool) {
+    pub(super) fn note_listed_positions(
+        &mut self,
+        surface: Surface,
+        read: &AccountTruth,
+        is_old: bool,
+    ) {
         if surface != Surface::Futures || planted!(UnlistedPositionKept) {
             return;
         }
         let found = self.evidence().listed_in(surface, read, is_old);
         for key in found.listed {
-            self.outside.note_listed(key);
+            self.outside_closes.note_listed(key);
             self.forced_traces.forget(key);
         }
-        self.outside.note_unlisted(found.unlisted);
+        self.outside_closes.note_unlisted(found.unlisted);
         self.review_unlisted();
     }
 
@@ -37,7 +42,7 @@ impl Engine {
     /// and no own order can have closed it. A fill or a snapshot will explain it. Returns whether
     /// there is such a position.
     pub(super) fn degrade_for_stated_closes(&mut self, surface: Surface) -> bool {
-        let Some(shrunk) = self.evidence().shrunk(surface) else {
+        let Some(shrunk) = self.evidence().positions_stated_smaller(surface) else {
             return false;
         };
         // The order event of an earlier stream may have been lost with that stream.
@@ -47,7 +52,7 @@ impl Engine {
         }
         let is_any = !shrunk.unexplained.is_empty();
         if is_any {
-            self.outside.note_unlisted(shrunk.unexplained);
+            self.outside_closes.note_unlisted(shrunk.unexplained);
             self.review_unlisted();
         }
         is_any
@@ -67,13 +72,15 @@ impl Engine {
     /// The books agree with an account event without an outside close, so no such close happened.
     pub(super) fn forget_stated_closes(&mut self) {
         let mut stated = std::mem::take(&mut self.stated_closes);
-        stated.retain(|key, _| self.outside.is_due(*key) || self.out_of_order.is_shifted(*key));
+        stated.retain(|key, _| {
+            self.outside_closes.is_due(*key) || self.out_of_order.is_shifted(*key)
+        });
         self.stated_closes = stated;
     }
 
     /// Reviews the degraded reasons after an event: a position that the event closed needs none.
-    pub(super) fn review_listing(&mut self) {
-        if self.outside.are_all_listed() {
+    pub(super) fn review_listed_positions(&mut self) {
+        if self.outside_closes.are_all_listed() {
             self.update_state();
         } else {
             self.review_unlisted();
@@ -82,7 +89,7 @@ impl Engine {
 
     /// Sets and clears the degraded reasons. A position that is flat by now needs none.
     pub(super) fn review_unlisted(&mut self) {
-        let unlisted = self.outside.review(&self.ledgers.account);
+        let unlisted = self.outside_closes.review(&self.ledgers.account);
         self.forced_traces.review(&self.ledgers.account);
         for reason in self.degraded_reasons() {
             if let DegradedReason::Unlisted(id) = reason
@@ -104,7 +111,7 @@ impl Engine {
         let Some(key) = self.evidence().refused_close(seq) else {
             return;
         };
-        self.outside.note_refused(key);
+        self.outside_closes.note_refused(key);
         self.reconcile_soon(self.surface_of(key.0));
     }
 
@@ -130,8 +137,9 @@ impl Engine {
         let external = &mut self.ledgers.external.at_mut(id, side).position;
         external.fill(closing, qty, quote);
         let until = self.asked_at_venue(self.surface_of(id));
-        self.outside.note_read(key, closing, qty, quote, until);
-        self.outside.add_due(key, closing.sign() * qty);
+        self.outside_closes
+            .note_snapshot_close(key, closing, qty, quote, until);
+        self.outside_closes.add_due(key, closing.sign() * qty);
         self.close_values.note(key, closing.sign() * qty, quote);
         let value = if gain.is_stated { quote } else { Amount::ZERO };
         self.due_gains
@@ -186,7 +194,7 @@ impl Engine {
             }
             return;
         }
-        self.outside.add_due((id, side), closed);
+        self.outside_closes.add_due((id, side), closed);
         if let Some(fill) = &update.fill {
             let quote = fill
                 .quote_qty
@@ -209,7 +217,7 @@ impl Engine {
     /// another order explains.
     pub(super) fn due_close(&self, key: Key, closing: Side) -> i64 {
         let explained = self.explained_closes.get(&key).copied();
-        self.outside
+        self.outside_closes
             .open_due(key, closing, explained.unwrap_or_default())
     }
 
@@ -226,7 +234,9 @@ impl Engine {
     ) -> i64 {
         let explained = self.explained_closes.get(&(id, side));
         let explained = explained.copied().unwrap_or_default();
-        let taken = self.outside.take_due((id, side), closing, qty, explained);
+        let taken = self
+            .outside_closes
+            .take_due((id, side), closing, qty, explained);
         let Some(taken) = taken else {
             return 0;
         };
@@ -243,7 +253,7 @@ impl Engine {
         let mut left = fill.qty.0;
         for strategy in std::iter::once(owner).chain(others.collect::<Vec<_>>()) {
             let (qty, quote) = self
-                .outside
+                .outside_closes
                 .take_settled((strategy, id, side), update, left);
             if qty == 0 {
                 continue;

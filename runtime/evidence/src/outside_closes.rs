@@ -55,14 +55,14 @@ pub struct OutsideCloses {
     /// Closed quantities that no strategy gave up yet, signed like the closing orders.
     due: BTreeMap<Key, i64>,
     /// Closed quantities in accepted snapshots: their events may still arrive.
-    read: BTreeMap<Key, Taken>,
+    read: BTreeMap<Key, ClosedQty>,
     /// Quantities that strategies gave up: a late own fill may turn out to be the close.
-    settled: BTreeMap<(StrategyId, InstrumentId, PositionSide), Taken>,
+    settled: BTreeMap<(StrategyId, InstrumentId, PositionSide), ClosedQty>,
 }
 
 /// A closed quantity.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Taken {
+pub struct ClosedQty {
     /// Signed like the closing orders.
     pub qty: i64,
     /// Its value.
@@ -157,10 +157,17 @@ impl OutsideCloses {
 
     /// Notes a close that an accepted snapshot contains. `until` is the venue's time up to which
     /// the snapshot contains fills.
-    pub fn note_read(&mut self, key: Key, closing: Side, qty: i64, quote: Amount, until: Time) {
+    pub fn note_snapshot_close(
+        &mut self,
+        key: Key,
+        closing: Side,
+        qty: i64,
+        quote: Amount,
+        until: Time,
+    ) {
         let read = self.read.entry(key).or_default();
         if read.qty.signum() != closing.sign() {
-            *read = Taken::default();
+            *read = ClosedQty::default();
         }
         read.qty += closing.sign() * qty;
         read.quote += quote;
@@ -168,14 +175,14 @@ impl OutsideCloses {
     }
 
     /// The venue's time up to which an accepted snapshot with a close of this side contains fills.
-    pub fn read_until(&self, key: Key, closing: Side) -> Option<Time> {
+    pub fn snapshot_close_until(&self, key: Key, closing: Side) -> Option<Time> {
         let read = self.read.get(&key)?;
         (read.qty.signum() == closing.sign()).then_some(read.until)
     }
 
     /// Takes a fill that is reported now out of the closes that accepted snapshots contain. Returns
     /// whether one contains it.
-    pub fn take_read(&mut self, update: &OrderUpdate, fill: &Fill) -> bool {
+    pub fn take_from_snapshot_closes(&mut self, update: &OrderUpdate, fill: &Fill) -> bool {
         let key = (update.instrument, update.position_side);
         let Some(read) = self.read.get_mut(&key) else {
             return false;
@@ -195,7 +202,7 @@ impl OutsideCloses {
     ) {
         let settled = self.settled.entry(key).or_default();
         if settled.qty.signum() != closing.sign() {
-            *settled = Taken::default();
+            *settled = ClosedQty::default();
         }
         settled.qty += closing.sign() * qty;
         settled.quote += quote;
@@ -234,7 +241,7 @@ pub fn renamed<T: Copy>(old: &BTreeMap<Key, T>, names: &Names) -> impl Iterator<
     })
 }
 
-impl Taken {
+impl ClosedQty {
     /// Takes the part that a fill explains; 0 if the fill is newer or of the other side.
     pub(crate) fn take(&mut self, update: &OrderUpdate, qty: i64) -> (i64, Amount) {
         let made = update.transaction_time;
@@ -253,7 +260,7 @@ impl Taken {
 
 /// How a snapshot lists held positions.
 #[derive(Clone, Debug, Default)]
-pub struct Listed {
+pub struct ListedPositions {
     /// Positions that it lists.
     pub listed: Vec<Key>,
     /// Positions that it does not list, and that no own order closed.
@@ -262,7 +269,7 @@ pub struct Listed {
 
 /// Positions that a pending account event shows as smaller than the books.
 #[derive(Clone, Debug)]
-pub struct Shrunk {
+pub struct SmallerPositions {
     /// Since when the event is pending.
     pub since: Time,
     /// All of them, also those that it leaves out while its balance fits their close.
@@ -403,7 +410,7 @@ impl Evidence<'_> {
 
     /// Whether the venue refused to reduce a position, or lists a forced order that closed it.
     fn has_close_evidence(&self, key: Key) -> bool {
-        self.outside.was_refused(key) || self.forced_traces.has(key)
+        self.outside_closes.was_refused(key) || self.forced_traces.has(key)
     }
 
     fn all_have_evidence(&self, held: &[(Key, i64)]) -> bool {
@@ -428,7 +435,7 @@ impl Evidence<'_> {
     /// Held positions that an account event leaves out, as it may do with flat ones, while its
     /// balance fits their close. That alone does not degrade the run: another symbol may have moved
     /// the balance.
-    fn closes_left_out(&self, surface: Surface, statement: &AccountTruth) -> Vec<(Key, i64)> {
+    fn omitted_closes(&self, surface: Surface, statement: &AccountTruth) -> Vec<(Key, i64)> {
         let mut held = self.held_positions(surface);
         held.retain(|(key, _)| !statement.positions.iter().any(|told| key_of(told) == *key));
         let fits = |closes: &[(Key, i64)]| {
@@ -491,12 +498,17 @@ impl Evidence<'_> {
 
     /// Which held positions a snapshot lists, if no event arrived in between. Positions that an
     /// old snapshot lacks are left out.
-    pub fn listed_in(&self, surface: Surface, read: &AccountTruth, is_old: bool) -> Listed {
+    pub fn listed_in(
+        &self,
+        surface: Surface,
+        read: &AccountTruth,
+        is_old: bool,
+    ) -> ListedPositions {
         let listed: BTreeSet<Key> = (read.positions.iter())
             .filter(|told| told.qty.0 != 0)
             .map(|told| (told.instrument, told.position_side))
             .collect();
-        let mut found = Listed::default();
+        let mut found = ListedPositions::default();
         for (key, qty) in self.held_positions(surface) {
             if listed.contains(&key) && self.may_be_behind_close(surface, key) {
                 // A newer event showed a smaller position: this snapshot does not refute it.
@@ -512,7 +524,7 @@ impl Evidence<'_> {
     }
 
     /// The positions that a pending account event shows as smaller than the books.
-    pub fn shrunk(&self, surface: Surface) -> Option<Shrunk> {
+    pub fn positions_stated_smaller(&self, surface: Surface) -> Option<SmallerPositions> {
         let (statement, since) = self.connection(surface)?.told.as_ref()?;
         if surface != Surface::Futures {
             return None;
@@ -522,8 +534,8 @@ impl Evidence<'_> {
             .collect();
         let mut closed = stated.clone();
         closed.retain(|(key, qty)| !self.may_have_closed(*key, *qty, *since));
-        stated.extend(self.closes_left_out(surface, statement));
-        Some(Shrunk {
+        stated.extend(self.omitted_closes(surface, statement));
+        Some(SmallerPositions {
             since: *since,
             stated: stated.into_iter().map(|(key, _)| key).collect(),
             unexplained: closed.into_iter().map(|(key, _)| key).collect(),
