@@ -18,7 +18,7 @@ pub mod comparison;
 pub mod connection;
 pub mod estimates;
 mod evidence;
-pub mod external;
+pub mod external_orders;
 pub mod fee_costs;
 pub mod fill_order;
 pub mod forced;

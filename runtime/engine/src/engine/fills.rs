@@ -327,7 +327,7 @@ impl Engine {
     /// order is known.
     pub(super) fn take_external(&mut self, update: &OrderUpdate, by_event: bool) {
         let mut realized_pnl = Amount::ZERO;
-        self.note_external(update);
+        self.note_external_order(update);
         let forced = self.forced_by(update);
         let fill = self.new_outside_fill(update, forced.is_some());
         let mut moved = 0;

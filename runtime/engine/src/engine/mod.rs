@@ -55,7 +55,7 @@ mod comparison;
 mod contradiction;
 mod deadman;
 mod degraded_reasons;
-mod external;
+mod external_orders;
 mod fee_costs;
 mod fill_order;
 mod fills;
@@ -113,7 +113,7 @@ use windvane_evidence::Evidence;
 use windvane_evidence::close_gains::DueGains;
 use windvane_evidence::close_values::CloseValues;
 use windvane_evidence::comparison::ConfirmedEntries;
-use windvane_evidence::external::External;
+use windvane_evidence::external_orders::ExternalOrders;
 use windvane_evidence::fee_costs::{AssetPrices, FeeCosts};
 use windvane_evidence::forced::ForcedCloses;
 use windvane_evidence::forced_rest::{ListedShifts, OutOfOrder};
@@ -199,7 +199,7 @@ pub struct Engine {
     any_strategy_watches: bool,
     start_equity: Option<Amount>,
     external_trades: Vec<VecDeque<TradeId>>,
-    external_orders: External,
+    external_orders: ExternalOrders,
     /// The trade id up to which all trades of an instrument are booked; `None` before the first
     /// check.
     verified_trades: Vec<Option<TradeId>>,
@@ -395,7 +395,7 @@ impl Engine {
             any_strategy_watches,
             start_equity: None,
             external_trades: vec![VecDeque::new(); count],
-            external_orders: External::default(),
+            external_orders: ExternalOrders::default(),
             verified_trades: vec![None; count],
             newest_trades: vec![None; count],
             recovered_fills: 0,

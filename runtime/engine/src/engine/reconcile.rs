@@ -272,7 +272,7 @@ impl Engine {
                 external.push(*order);
             }
         }
-        self.list_external(surface, external);
+        self.list_external_orders(surface, external);
         let listed = |id| open.iter().any(|order| order.report.client_order_id == id);
         let missing: Vec<OrderSeq> = self
             .orders

@@ -15,9 +15,9 @@ const ORDERS_MAX: usize = 1_000;
 
 /// By instrument and the venue's order id.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct External(BTreeMap<(InstrumentId, VenueOrderId), OpenOrder>);
+pub struct ExternalOrders(BTreeMap<(InstrumentId, VenueOrderId), OpenOrder>);
 
-impl External {
+impl ExternalOrders {
     /// Open orders of outside parties, as the venue last reported them.
     pub fn iter(&self) -> impl Iterator<Item = &OpenOrder> {
         self.0.values()

@@ -13,7 +13,7 @@ impl Engine {
     }
 
     /// Notes an event of an order that is not an own order.
-    pub(super) fn note_external(&mut self, update: &OrderUpdate) {
+    pub(super) fn note_external_order(&mut self, update: &OrderUpdate) {
         if self.live.is_some() {
             self.external_orders.note(update);
         }
@@ -21,7 +21,7 @@ impl Engine {
 
     /// Takes the venue's list of all open orders of a surface, unless an event since the request
     /// makes it stale.
-    pub(super) fn list_external(&mut self, surface: Surface, listed: Vec<OpenOrder>) {
+    pub(super) fn list_external_orders(&mut self, surface: Surface, listed: Vec<OpenOrder>) {
         let connection = self.connection_mut(surface);
         if connection
             .is_none_or(|connection| connection.events != connection.round.events_when_asked)
