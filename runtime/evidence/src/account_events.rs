@@ -150,7 +150,7 @@ impl Evidence<'_> {
                 let gain = self.stated_gain(*surface, statement);
                 let more = if self.is_account_event_right(*surface, statement) {
                     // Unlisted positions on other symbols may be closed too.
-                    (gain + self.others.losses()).min(gain.max(Amount::ZERO))
+                    (gain + self.unconfigured_positions.losses()).min(gain.max(Amount::ZERO))
                 } else {
                     gain.max(Amount::ZERO)
                 };

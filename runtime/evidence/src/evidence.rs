@@ -18,9 +18,9 @@ use crate::connection::Connection;
 use crate::fee_costs::AssetPrices;
 use crate::forced_traces::ForcedTraces;
 use crate::late_fees::LateFees;
-use crate::others::Others;
 use crate::outside_closes::{OutsideCloses, StatedCloses};
 use crate::stated_fills::StatedFills;
+use crate::unconfigured_positions::UnconfiguredPositions;
 
 /// A position: its instrument and side.
 pub type Key = (InstrumentId, PositionSide);
@@ -73,7 +73,7 @@ pub struct Evidence<'a> {
     /// Commissions that were paid in assets of no position.
     pub other_fees: &'a BTreeMap<AssetId, Amount>,
     /// Positions on symbols that are not configured.
-    pub others: &'a Others,
+    pub unconfigured_positions: &'a UnconfiguredPositions,
     /// What outside parties closed.
     pub outside_closes: &'a OutsideCloses,
     /// Positions that account events alone showed as closed.

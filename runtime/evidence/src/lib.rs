@@ -31,7 +31,6 @@ pub mod instances;
 pub mod late_fees;
 pub mod marks;
 pub mod newest_orders;
-pub mod others;
 pub mod outside_closes;
 pub mod outside_orders;
 pub mod payments;
@@ -43,6 +42,7 @@ pub mod stated_fees;
 pub mod stated_fills;
 pub mod stated_positions;
 pub mod transfers;
+pub mod unconfigured_positions;
 pub mod user_stream;
 
 pub use evidence::{Connections, Evidence, Key, NO_CONNECTIONS, NO_DEGRADED_REASONS};

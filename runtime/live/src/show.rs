@@ -107,7 +107,7 @@ pub fn positions(engine: &Engine) -> Vec<Position> {
         let name = engine.strategy_name(StrategyId(place as u16));
         rows.extend(rows_of(engine, ledger, name));
     }
-    rows.extend(engine.other_positions().map(|held| {
+    rows.extend(engine.unconfigured_positions().map(|held| {
         let entry = held.entry_price;
         Position {
             instrument: format!("{}:{}", Surface::Futures, held.symbol),

@@ -59,9 +59,9 @@ impl Engine {
         let no_trades = connection.no_trades;
         if differences.is_empty() {
             connection.history.note_agreement();
-            self.take_stated();
+            self.take_unconfigured_positions();
             if surface == Surface::Futures {
-                self.forget_realized_elsewhere();
+                self.forget_unconfigured_profit();
                 self.incomes.end_question();
             }
             // Two unknown fills may cancel each other out and leave the account as it is in the
@@ -300,7 +300,7 @@ impl Engine {
     /// Adjusts the books to the venue's values.
     fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
         self.note_accepted_snapshot(surface, account);
-        self.take_stated();
+        self.take_unconfigured_positions();
         let is_transfer = self.evidence().positions_agree(&account.positions)
             && !self.evidence().misses_fill(surface);
         let gains = self.evidence().gains_of_closes(surface, account);

@@ -38,7 +38,7 @@ impl Engine {
                 self.handle_account_update(update);
                 self.settle_account_event(update.surface);
             }
-            UserEvent::Stated(positions) => self.take_told(positions),
+            UserEvent::Stated(positions) => self.take_reported_positions(positions),
             UserEvent::MarginCall if planted!(MarginCallIgnored) => {}
             UserEvent::MarginCall => self.set_degraded(DegradedReason::MarginCall, true),
             UserEvent::PositionMode { hedge } => {

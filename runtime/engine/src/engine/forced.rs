@@ -115,7 +115,7 @@ impl Engine {
         fill: Option<&Fill>,
         (moved, realized_pnl): (i64, Amount),
     ) {
-        let (known, whole) = self.forced.take_told(kind, update);
+        let (known, whole) = self.forced.take_reported(kind, update);
         let (id, side) = (update.instrument, whole.position_side);
         let fresh = fill.map_or(0, |fill| fill.qty.0).min(moved);
         let earlier = self.take_due_close(id, side, whole.side, whole.qty - fresh, |qty| {

@@ -97,7 +97,7 @@ impl Engine {
         let moved = if self.evidence().is_outside_equity(surface, asset) {
             moved
         } else {
-            moved - self.take_realized_elsewhere(moved)
+            moved - self.take_unconfigured_profit(moved)
         };
         if moved == Amount::ZERO {
             return moved;

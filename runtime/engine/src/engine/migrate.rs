@@ -20,7 +20,6 @@ use windvane_evidence::instances::Instances;
 use windvane_evidence::late_fees::LateFees;
 use windvane_evidence::marks::Ages;
 use windvane_evidence::newest_orders::NewestOrders;
-use windvane_evidence::others::Others;
 use windvane_evidence::outside_closes::{
     ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses,
 };
@@ -31,6 +30,7 @@ use windvane_evidence::reconciled_fills::SnapshotChanges;
 use windvane_evidence::stated_balances::StatedBalances;
 use windvane_evidence::stated_fills::StatedFills;
 use windvane_evidence::stated_positions::StatedPositions;
+use windvane_evidence::unconfigured_positions::UnconfiguredPositions;
 use windvane_model::decimal::Amount;
 use windvane_model::ids::Time;
 use windvane_model::order::Surface;
@@ -90,7 +90,7 @@ fn added_in_9() -> Vec<u8> {
 fn added_in_10() -> Vec<u8> {
     let fields = (
         Incomes::default(),
-        Others::default(),
+        UnconfiguredPositions::default(),
         Crossings::default(),
         Ages::default(),
         FeeCosts::default(),

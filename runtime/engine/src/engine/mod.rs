@@ -35,7 +35,7 @@ macro_rules! evidence {
             stated_fills: &$engine.stated_fills,
             asset_prices: &$engine.asset_prices,
             other_fees: &$engine.other_fees,
-            others: &$engine.others,
+            unconfigured_positions: &$engine.unconfigured_positions,
             outside_closes: &$engine.outside_closes,
             stated_closes: &$engine.stated_closes,
             forced_traces: &$engine.forced_traces,
@@ -80,7 +80,6 @@ mod missing_coins;
 mod modes;
 mod netting;
 mod newest_orders;
-mod others;
 mod outside_closes;
 mod outside_orders;
 mod outside_settlement;
@@ -100,6 +99,7 @@ mod trades;
 mod trading;
 mod transfers;
 mod triggers;
+mod unconfigured_positions;
 mod unsaved_order_ends;
 mod venue_wait;
 mod view;
@@ -123,7 +123,6 @@ use windvane_evidence::instances::Instances;
 use windvane_evidence::late_fees::LateFees;
 use windvane_evidence::marks::Ages;
 use windvane_evidence::newest_orders::NewestOrders;
-use windvane_evidence::others::Others;
 use windvane_evidence::outside_closes::{
     ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses,
 };
@@ -134,6 +133,7 @@ use windvane_evidence::reconciled_fills::SnapshotChanges;
 use windvane_evidence::stated_balances::StatedBalances;
 use windvane_evidence::stated_fills::StatedFills;
 use windvane_evidence::stated_positions::StatedPositions;
+use windvane_evidence::unconfigured_positions::UnconfiguredPositions;
 use windvane_model::codec;
 use windvane_model::config::{EngineConfig, StrategyConfig};
 use windvane_model::decimal::Amount;
@@ -216,7 +216,7 @@ pub struct Engine {
     margins: Margins,
     venue_waits: BTreeMap<Surface, VenueWait>,
     incomes: Incomes,
-    others: Others,
+    unconfigured_positions: UnconfiguredPositions,
     crossings: Crossings,
     ages: Ages,
     fee_costs: FeeCosts,
@@ -240,7 +240,7 @@ pub struct Engine {
     listed_closes: ListedCloses,
     /// How much the unrealized profit of positions on unconfigured symbols fell while those
     /// positions became smaller, since the balances last agreed.
-    realized_elsewhere: Amount,
+    unconfigured_profit: Amount,
     listed_shifts: ListedShifts,
     outside_orders: OutsideOrders,
     exit_refusals: ExitRefusals,
@@ -409,7 +409,7 @@ impl Engine {
             listing: Listing::default(),
             margins: Margins::default(),
             incomes: Incomes::default(),
-            others: Others::default(),
+            unconfigured_positions: UnconfiguredPositions::default(),
             crossings: Crossings::default(),
             ages: Ages::default(),
             fee_costs: FeeCosts::default(),
@@ -425,7 +425,7 @@ impl Engine {
             asset_prices: AssetPrices::default(),
             stated_positions: StatedPositions::default(),
             listed_closes: ListedCloses::new(),
-            realized_elsewhere: Amount::ZERO,
+            unconfigured_profit: Amount::ZERO,
             listed_shifts: ListedShifts::default(),
             outside_orders: OutsideOrders::default(),
             exit_refusals: ExitRefusals::new(),

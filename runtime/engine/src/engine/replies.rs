@@ -77,7 +77,7 @@ impl Engine {
                     self.note_margin(terms, false);
                 }
             }
-            Reply::Stated(positions) => self.note_stated(positions),
+            Reply::Stated(positions) => self.note_all_positions(positions),
             // The engine cancels by id, and never changes mode or leverage.
             Reply::CanceledAll { .. } | Reply::PositionMode { .. } | Reply::Leverage { .. } => {}
         }

@@ -185,7 +185,8 @@ impl Engine {
         heir.margins.inherit(&self.margins, &names);
         heir.incomes.inherit(&self.incomes, &names);
         heir.stated_payments.inherit(&self.stated_payments, &names);
-        heir.others.inherit(&self.others);
+        heir.unconfigured_positions
+            .inherit(&self.unconfigured_positions);
         heir.fee_costs.inherit(&self.fee_costs, &names);
         heir.asset_prices.inherit(&self.asset_prices, &names);
         heir.late_fees.inherit(&self.late_fees, &names);

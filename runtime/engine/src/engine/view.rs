@@ -226,7 +226,8 @@ impl Engine {
     /// against the equity asset do not count.
     pub(super) fn equity(&self) -> Option<Amount> {
         let asset = self.equity_asset()?;
-        let mut equity = self.cash() + self.others.unrealized() - self.fee_costs.total;
+        let mut equity =
+            self.cash() + self.unconfigured_positions.unrealized() - self.fee_costs.total;
         for (index, instrument) in self.instruments.iter().enumerate() {
             if instrument.quote != asset {
                 continue;

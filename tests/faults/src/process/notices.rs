@@ -316,7 +316,7 @@ pub fn view(engine: &Engine) -> View {
         orders: orders(engine),
         marks: marks.collect(),
         positions: positions(engine, &ledgers.account),
-        elsewhere: engine.other_positions().map(elsewhere).collect(),
+        elsewhere: engine.unconfigured_positions().map(elsewhere).collect(),
         balances: engine
             .balances()
             .map(|(surface, asset, balance)| BalanceView {

@@ -114,7 +114,7 @@ fn event(account: &mut Account, positions: &[StatedPosition], moved: Amount) {
 }
 
 fn unrealized(account: &Account) -> Vec<Amount> {
-    let others = account.engine.other_positions();
+    let others = account.engine.unconfigured_positions();
     others.map(|position| position.unrealized).collect()
 }
 

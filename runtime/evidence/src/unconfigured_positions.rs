@@ -15,14 +15,14 @@ use windvane_model::truth::StatedPosition;
 
 /// The state of these positions.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Others {
+pub struct UnconfiguredPositions {
     /// `None` before the first snapshot.
     known: Option<BTreeMap<(String, PositionSide), StatedPosition>>,
     /// All positions of a snapshot that is not compared yet.
     read: Option<Vec<StatedPosition>>,
 }
 
-impl Others {
+impl UnconfiguredPositions {
     /// The positions as the venue last reported them.
     pub fn positions(&self) -> impl Iterator<Item = &StatedPosition> {
         self.known.iter().flat_map(BTreeMap::values)
@@ -74,7 +74,7 @@ impl Others {
 
     /// Takes the positions of an event: positions that it does not list have not changed. Returns
     /// the profit that positions realized by becoming smaller; `None` before the first snapshot.
-    pub fn take_told(&mut self, positions: &[StatedPosition]) -> Option<Amount> {
+    pub fn take_reported_positions(&mut self, positions: &[StatedPosition]) -> Option<Amount> {
         let known = self.known.as_mut()?;
         let mut realized = Amount::ZERO;
         for position in positions {
