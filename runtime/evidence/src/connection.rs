@@ -1,4 +1,4 @@
-//! The connection of one surface: its user stream, the venue's clock, the round of questions about
+//! The connection of one surface: its user stream, the venue's clock, the round of requests about
 //! the account, and what the venue stated last.
 
 use std::collections::VecDeque;
@@ -238,8 +238,7 @@ impl Connection {
             return true;
         }
         let before = self.abandoned_requests.len();
-        self.abandoned_requests
-            .retain(|question| !overdue(question));
+        self.abandoned_requests.retain(|query| !overdue(query));
         self.abandoned_requests.len() < before
     }
 

@@ -16,7 +16,7 @@ use windvane_model::timer::{Timer, Timers};
 
 use crate::connection::Connection;
 use crate::fee_costs::AssetPrices;
-use crate::forced_traces::ForcedTraces;
+use crate::forced_close_evidence::ForcedCloseEvidence;
 use crate::late_fees::LateFees;
 use crate::outside_closes::{OutsideCloses, StatedCloses};
 use crate::stated_fills::StatedFills;
@@ -79,7 +79,7 @@ pub struct Evidence<'a> {
     /// Positions that account events alone showed as closed.
     pub stated_closes: &'a StatedCloses,
     /// What the venue's forced orders show.
-    pub forced_traces: &'a ForcedTraces,
+    pub forced_close_evidence: &'a ForcedCloseEvidence,
 }
 
 impl<'a> Evidence<'a> {
@@ -143,7 +143,7 @@ impl Evidence<'_> {
     /// no fill of it.
     pub fn may_miss_fill_of(&self, surface: Surface, reading_before: Option<Time>) -> bool {
         self.orders.iter().any(|order| {
-            let absent = reading_before.is_some_and(|at| order.questions.was_absent_at(at));
+            let absent = reading_before.is_some_and(|at| order.queries.was_absent_at(at));
             let never_there = absent && !order.is_confirmed() && order.reported_qty == 0;
             self.surface_of(order.instrument()) == surface
                 && !never_there

@@ -4,7 +4,7 @@
 //!
 //! Usually an order event reports the close. If events were lost, account snapshots and account
 //! trades show the close, and `outside_closes` takes it from the strategies. The engine then requests the
-//! venue's forced orders (`forced_questions`).
+//! venue's forced orders (`forced_order_requests`).
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::protocol::{Fill, OrderUpdate};
 use windvane_model::truth::OpenOrder;
 
-use crate::forced_questions::Question;
+use crate::forced_order_requests::PendingQuery;
 use crate::forced_reports::ForcedReports;
 
 /// At most this many orders of outside parties are remembered.
@@ -37,7 +37,7 @@ pub struct ForcedCloses {
     /// they were known as own.
     orders: BTreeMap<(InstrumentId, VenueOrderId), OutsideOrder>,
     /// Pending requests for the forced orders of an instrument.
-    pub(crate) asked: BTreeMap<InstrumentId, Question>,
+    pub(crate) asked: BTreeMap<InstrumentId, PendingQuery>,
     /// The venue's time of the last round that left nothing unexplained.
     agreed: BTreeMap<Surface, Time>,
     /// Reports since the operator last resumed, the newest at the end.
@@ -206,7 +206,7 @@ impl ForcedCloses {
 
     /// Marks the order of an event as forced, and takes its part that is booked and not settled.
     /// Returns whether it was known to be forced.
-    pub fn take_told(&mut self, kind: ForcedClose, update: &OrderUpdate) -> (bool, Due) {
+    pub fn take_reported(&mut self, kind: ForcedClose, update: &OrderUpdate) -> (bool, Due) {
         let order = self.order(update);
         let known = order.forced.replace(kind).is_some();
         (known, order.take_due())
@@ -279,9 +279,9 @@ impl ForcedCloses {
                 self.orders.insert((*id, *order_id), *order);
             }
         }
-        for (id, question) in &old.asked {
+        for (id, query) in &old.asked {
             if let Some(id) = names.instruments.get(id) {
-                self.asked.insert(*id, question.without_answer());
+                self.asked.insert(*id, query.without_answer());
             }
         }
         for (at, report) in old.reports.iter() {

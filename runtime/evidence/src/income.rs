@@ -53,7 +53,7 @@ const FUNDING_PARTS: i128 = 33;
 pub struct Incomes {
     /// Entries that are in the books, the newest at the end.
     known: VecDeque<Known>,
-    question: Option<Question>,
+    query: Option<PendingQuery>,
     /// The venue does not return its history; requested again when the next stream connects.
     refused: bool,
 }
@@ -68,7 +68,7 @@ struct Known {
 
 /// A request for the history.
 #[derive(Debug, Serialize, Deserialize)]
-struct Question {
+struct PendingQuery {
     about: Vec<Adjustment>,
     first_asked: Time,
     /// Where the next page begins.
@@ -121,14 +121,14 @@ impl Incomes {
         let (surface, now) = (Surface::Futures, evidence.now);
         let from = agreed.filter(|_| evidence.needs_income(surface, account));
         let Some(from) = from else {
-            self.question = None;
+            self.query = None;
             return Plan::Take;
         };
-        let known = self.question.take();
-        let is_known = |known: &Question| have_equal_direction(&known.about, differences);
-        let question = match known.filter(is_known) {
+        let known = self.query.take();
+        let is_known = |known: &PendingQuery| have_equal_direction(&known.about, differences);
+        let query = match known.filter(is_known) {
             Some(known) => known,
-            None => Question {
+            None => PendingQuery {
                 about: differences.to_vec(),
                 first_asked: now,
                 from,
@@ -137,36 +137,36 @@ impl Incomes {
             },
         };
         if self.refused {
-            if now > question.first_asked.plus_ms(EVENT_LATE_MS) {
+            if now > query.first_asked.plus_ms(EVENT_LATE_MS) {
                 return Plan::Take;
             }
-            self.question = Some(question);
+            self.query = Some(query);
             return Plan::Wait;
         }
-        let again = question.answered;
-        self.question = Some(question);
+        let again = query.answered;
+        self.query = Some(query);
         if again {
             let in_time = self.may_be_late(now);
             if self.is_explained(evidence, surface, account) || !in_time {
                 return Plan::Take;
             }
         }
-        if let Some(question) = &mut self.question {
-            question.from = from;
-            question.found.clear();
-            question.answered = false;
+        if let Some(query) = &mut self.query {
+            query.from = from;
+            query.found.clear();
+            query.answered = false;
         }
         Plan::Ask { again }
     }
 
     /// The account agrees or was accepted: a later change needs its own explanation.
-    pub fn end_question(&mut self) {
-        self.question = None;
+    pub fn end_query(&mut self) {
+        self.query = None;
     }
 
     fn may_be_late(&self, now: Time) -> bool {
-        let question = self.question.as_ref();
-        question.is_some_and(|question| now <= question.first_asked.plus_ms(LATE_MS))
+        let query = self.query.as_ref();
+        query.is_some_and(|query| now <= query.first_asked.plus_ms(LATE_MS))
     }
 
     fn is_explained(
@@ -186,25 +186,25 @@ impl Incomes {
 
     /// The next history request.
     pub fn subject(&self) -> Subject {
-        let question = self.question.as_ref();
+        let query = self.query.as_ref();
         Subject::Income {
-            from: question.map_or_else(Time::default, |question| question.from),
+            from: query.map_or_else(Time::default, |query| query.from),
         }
     }
 
     /// Takes a page of the history. Returns whether it was the last one.
     pub fn take_page(&mut self, entries: &[Income], more: bool) -> bool {
-        let Some(question) = &mut self.question else {
+        let Some(query) = &mut self.query else {
             // Only the round waits for this response.
             return true;
         };
-        question.found.extend(entries);
+        query.found.extend(entries);
         let last = entries.iter().map(|income| income.time).max();
-        if let Some(last) = last.filter(|last| more && *last >= question.from) {
-            question.from = last.plus_ms(1);
+        if let Some(last) = last.filter(|last| more && *last >= query.from) {
+            query.from = last.plus_ms(1);
             return false;
         }
-        question.answered = true;
+        query.answered = true;
         true
     }
 
@@ -218,13 +218,13 @@ impl Incomes {
 
     /// Explains a change without an event by the history.
     pub fn explain(&self, asset: AssetId, moved: Amount, tolerance: Amount) -> Explained {
-        let question = self.question.as_ref();
+        let query = self.query.as_ref();
         let nothing = Explained {
             entries: Vec::new(),
             transferred: Amount::ZERO,
             left: Some(moved),
         };
-        if !question.is_some_and(|question| question.answered) {
+        if !query.is_some_and(|query| query.answered) {
             return nothing;
         }
         let entries = self.new_of(asset);
@@ -264,7 +264,7 @@ impl Incomes {
     /// Entries of an asset that are not in the books.
     fn new_of(&self, asset: AssetId) -> Vec<Income> {
         let mut known: Vec<_> = self.known.iter().map(|known| known.income).collect();
-        let found = self.question.iter().flat_map(|question| &question.found);
+        let found = self.query.iter().flat_map(|query| &query.found);
         let mut new = Vec::new();
         for income in found.filter(|income| income.asset == asset) {
             match known.iter().position(|known| is_same(known, income)) {

@@ -410,7 +410,7 @@ impl Evidence<'_> {
 
     /// Whether the venue refused to reduce a position, or lists a forced order that closed it.
     fn has_close_evidence(&self, key: Key) -> bool {
-        self.outside_closes.was_refused(key) || self.forced_traces.has(key)
+        self.outside_closes.was_refused(key) || self.forced_close_evidence.has(key)
     }
 
     fn all_have_evidence(&self, held: &[(Key, i64)]) -> bool {

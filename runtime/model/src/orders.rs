@@ -64,7 +64,7 @@ impl Denied {
 /// Queries about an order. A response does not show which of several equal queries it belongs to.
 /// So only a query that was the only one in flight shows the state of the order at a known time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Questions {
+pub struct OrderQueries {
     /// The number of queries in flight.
     open: u32,
     /// Send time of the query in flight, if it is the only one.
@@ -73,7 +73,7 @@ pub struct Questions {
     absent: Option<Time>,
 }
 
-impl Questions {
+impl OrderQueries {
     /// Counts a query that is sent.
     pub fn ask(&mut self, now: Time) {
         self.alone = (self.open == 0).then_some(now);
@@ -148,7 +148,7 @@ pub struct Order {
     /// Only in a live run.
     pub denied: Option<Denied>,
     /// Queries about it. Only in a live run.
-    pub questions: Questions,
+    pub queries: OrderQueries,
     /// Time when it reached a terminal state in the engine.
     pub ended: Option<Time>,
     /// The venue's time of the message that reported a terminal state; `None` if the engine
@@ -199,7 +199,7 @@ impl Order {
             on_stream: false,
             lost: None,
             denied: None,
-            questions: Questions::default(),
+            queries: OrderQueries::default(),
             ended: None,
             told_over: None,
             missing_since: None,

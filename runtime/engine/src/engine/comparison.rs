@@ -62,7 +62,7 @@ impl Engine {
             self.take_unconfigured_positions();
             if surface == Surface::Futures {
                 self.forget_unconfigured_profit();
-                self.incomes.end_question();
+                self.incomes.end_query();
             }
             // Two unknown fills may cancel each other out and leave the account as it is in the
             // books.
@@ -100,7 +100,7 @@ impl Engine {
             return;
         }
         if age == SnapshotAge::Incomplete {
-            self.ask_for_traces(surface, read);
+            self.request_forced_close_evidence(surface, read);
             self.degrade_for_unlisted_coins(surface, read);
             self.later(surface, READ_AGAIN_SHORT_MS);
             return;
@@ -344,7 +344,7 @@ impl Engine {
         // The snapshot's positions equalled the books, so it contains every booked fill.
         self.fees_are_in_reading(surface, is_transfer);
         if surface == Surface::Futures {
-            self.incomes.end_question();
+            self.incomes.end_query();
         }
         if !account.lags {
             let tells_trades = self

@@ -140,7 +140,7 @@ impl Engine {
             realized_pnl: stated.unwrap_or(realized_pnl),
             ..report
         };
-        self.out_of_order.keep_rest(rest, &report, self.now);
+        self.out_of_order.keep_unowned_part(rest, &report, self.now);
         self.report_forced_close(report);
     }
 
@@ -409,7 +409,7 @@ impl Engine {
             realized_pnl: gained.map_or(settled.realized_pnl, |gained| gained.realized),
             ..settled
         };
-        self.out_of_order.keep_rest(rest, &report, self.now);
+        self.out_of_order.keep_unowned_part(rest, &report, self.now);
         self.report_forced_close(report);
         true
     }
@@ -438,7 +438,7 @@ impl Engine {
             realized_pnl: gained.map_or(report.realized_pnl, |gained| gained.realized),
             ..report
         };
-        self.out_of_order.keep_rest(rest, &report, self.now);
+        self.out_of_order.keep_unowned_part(rest, &report, self.now);
         self.report_forced_close(report);
     }
 

@@ -13,8 +13,8 @@ use windvane_evidence::close_values::CloseValues;
 use windvane_evidence::comparison::ConfirmedEntries;
 use windvane_evidence::fee_costs::{AssetPrices, FeeCosts};
 use windvane_evidence::forced::ForcedCloses;
-use windvane_evidence::forced_rest::{ListedShifts, OutOfOrder};
-use windvane_evidence::forced_traces::ForcedTraces;
+use windvane_evidence::forced_close_evidence::ForcedCloseEvidence;
+use windvane_evidence::forced_out_of_order::{ListedShifts, OutOfOrder};
 use windvane_evidence::income::Incomes;
 use windvane_evidence::instances::Instances;
 use windvane_evidence::late_fees::LateFees;
@@ -145,7 +145,7 @@ fn added_in_15() -> Vec<u8> {
 fn added_in_16() -> Vec<u8> {
     let fields: (
         StatedFills,
-        ForcedTraces,
+        ForcedCloseEvidence,
         StatedPayments,
         NewestOrders,
         Option<Time>,

@@ -38,7 +38,7 @@ macro_rules! evidence {
             unconfigured_positions: &$engine.unconfigured_positions,
             outside_closes: &$engine.outside_closes,
             stated_closes: &$engine.stated_closes,
-            forced_traces: &$engine.forced_traces,
+            forced_close_evidence: &$engine.forced_close_evidence,
         }
     };
 }
@@ -60,9 +60,9 @@ mod fee_costs;
 mod fill_order;
 mod fills;
 mod forced;
-mod forced_questions;
-mod forced_rest;
-mod forced_traces;
+mod forced_close_evidence;
+mod forced_order_requests;
+mod forced_out_of_order;
 mod forced_unexplained;
 mod income;
 mod instances;
@@ -116,8 +116,8 @@ use windvane_evidence::comparison::ConfirmedEntries;
 use windvane_evidence::external_orders::ExternalOrders;
 use windvane_evidence::fee_costs::{AssetPrices, FeeCosts};
 use windvane_evidence::forced::ForcedCloses;
-use windvane_evidence::forced_rest::{ListedShifts, OutOfOrder};
-use windvane_evidence::forced_traces::ForcedTraces;
+use windvane_evidence::forced_close_evidence::ForcedCloseEvidence;
+use windvane_evidence::forced_out_of_order::{ListedShifts, OutOfOrder};
 use windvane_evidence::income::Incomes;
 use windvane_evidence::instances::Instances;
 use windvane_evidence::late_fees::LateFees;
@@ -248,7 +248,7 @@ pub struct Engine {
     due_gains: DueGains,
     recent_orders: RecentOrders,
     stated_fills: StatedFills,
-    forced_traces: ForcedTraces,
+    forced_close_evidence: ForcedCloseEvidence,
     stated_payments: StatedPayments,
     newest_orders: NewestOrders,
     /// When the live run began.
@@ -433,7 +433,7 @@ impl Engine {
             due_gains: DueGains::default(),
             recent_orders: RecentOrders::default(),
             stated_fills: StatedFills::default(),
-            forced_traces: ForcedTraces::default(),
+            forced_close_evidence: ForcedCloseEvidence::default(),
             stated_payments: StatedPayments::default(),
             newest_orders: NewestOrders::default(),
             began: None,

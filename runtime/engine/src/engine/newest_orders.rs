@@ -1,7 +1,7 @@
 //! Requests for the newest orders of each instrument, if the venue serves no account trades
 //! (`windvane_evidence::newest_orders`).
 
-use windvane_evidence::newest_orders::NewestAnswer;
+use windvane_evidence::newest_orders::NewestOrdersResponse;
 use windvane_evidence::recent_orders::RECENT_MS;
 use windvane_model::effect::{Effect, Notice};
 use windvane_model::ids::{InstrumentId, Time};
@@ -60,9 +60,9 @@ impl Engine {
     ) {
         let surface = self.surface_of(instrument);
         match self.newest_orders.take_answer(instrument, outcome) {
-            NewestAnswer::Nothing => return,
-            NewestAnswer::Refused => self.end_newest_orders(surface),
-            NewestAnswer::Listed(orders) => {
+            NewestOrdersResponse::Nothing => return,
+            NewestOrdersResponse::Refused => self.end_newest_orders(surface),
+            NewestOrdersResponse::Listed(orders) => {
                 self.judge_newest_orders(surface, orders);
                 self.ask_for_newest_orders();
             }

@@ -32,7 +32,7 @@ impl Engine {
         let found = self.evidence().listed_in(surface, read, is_old);
         for key in found.listed {
             self.outside_closes.note_listed(key);
-            self.forced_traces.forget(key);
+            self.forced_close_evidence.forget(key);
         }
         self.outside_closes.note_unlisted(found.unlisted);
         self.review_unlisted();
@@ -90,7 +90,7 @@ impl Engine {
     /// Sets and clears the degraded reasons. A position that is flat by now needs none.
     pub(super) fn review_unlisted(&mut self) {
         let unlisted = self.outside_closes.review(&self.ledgers.account);
-        self.forced_traces.review(&self.ledgers.account);
+        self.forced_close_evidence.review(&self.ledgers.account);
         for reason in self.degraded_reasons() {
             if let DegradedReason::Unlisted(id) = reason
                 && !unlisted.contains(&id)
@@ -181,7 +181,8 @@ impl Engine {
             let key = (update.instrument, update.order_id);
             self.outside_orders.forget(key);
             let (booked, _) = self.forced.counted(key);
-            self.forced_traces.note_executed(update, booked, self.now);
+            self.forced_close_evidence
+                .note_executed(update, booked, self.now);
         } else {
             self.stated_positions.note_untold(id);
             // The venue may have closed a position that strategies reversed meanwhile.
@@ -208,7 +209,7 @@ impl Engine {
         } else {
             self.listed_closes.insert((id, side), made);
             let known = self.forced.orders_by_venue((id, update.order_id));
-            self.outside_orders.inquire(update, known, self.now);
+            self.outside_orders.plan_query(update, known, self.now);
         }
         self.reconcile_soon(Surface::Futures);
     }

@@ -53,7 +53,7 @@ impl Engine {
             Found::ByHand => self.explain_close_by_hand(key),
             Found::Unknown(made) => self.report_unknown_order(key, made),
         }
-        if !self.outside_orders.inquires_after(instrument) {
+        if !self.outside_orders.queries_outside_order(instrument) {
             self.stated_closes.remove(&(instrument, position_side));
         }
         self.settle_outside_closes(Surface::Futures);

@@ -246,7 +246,7 @@ impl Engine {
                 Outcome::Refused(refusal) => refusal.code,
                 _ => 0,
             };
-            order.questions.answered(is_absence(code));
+            order.queries.answered(is_absence(code));
         }
         match outcome {
             Outcome::Done(report) => {
@@ -514,7 +514,7 @@ impl Engine {
         }
         let lost = *order.lost.get_or_insert(now);
         let over = lost.plus_ms(absence_ms).plus_ms(READ_LAG_MS);
-        let is_over = !is_uncounted && order.questions.was_absent_at(over);
+        let is_over = !is_uncounted && order.queries.was_absent_at(over);
         if !is_over && !planted!(AbsenceIsRejected) {
             self.ask_later(seq);
             return;
@@ -650,7 +650,7 @@ impl Engine {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
-        if order.questions.is_awaited(now) {
+        if order.queries.is_awaited(now) {
             self.ask_later(seq);
             return;
         }
@@ -667,7 +667,7 @@ impl Engine {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
-        order.questions.ask(now);
+        order.queries.ask(now);
         let request = Request::Query {
             instrument: order.instrument(),
             client_order_id: order.client_order_id,

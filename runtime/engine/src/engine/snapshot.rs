@@ -12,7 +12,7 @@ use windvane_model::ledger::{Grains, Position};
 use windvane_model::names::Names;
 use windvane_model::order::Surface;
 use windvane_model::order_state::{OrderMove, OrderState};
-use windvane_model::orders::{Order, Questions};
+use windvane_model::orders::{Order, OrderQueries};
 use windvane_model::planted;
 use windvane_model::record::{Chain, Recorder};
 use windvane_model::rules::{CompiledRules, InstrumentError};
@@ -296,7 +296,7 @@ impl Engine {
             order.apply(OrderMove::MayBeCanceled);
             order.lost = Some(self.now);
             order.denied = None;
-            order.questions = Questions::default();
+            order.queries = OrderQueries::default();
             order.confirmed = None;
             order.missing_since = None;
             order.trade_reads = 0;

@@ -15,7 +15,7 @@ use windvane_model::{
     UserEvent, VenueOrderId,
 };
 
-use super::forced_told::told_closes;
+use super::forced_events::told_closes;
 use super::reconciliation::trade;
 use super::succession::{killed, next_config};
 use super::support::{

@@ -7,7 +7,7 @@ use windvane_model::run_state::{Latch, RunState};
 use windvane_model::{Amount, Side, Surface, VenueOrderId};
 
 use super::forced::{answer_with_trades, held, holding, minute, refused_route, reports};
-use super::forced_told::told_closes;
+use super::forced_events::told_closes;
 use super::reconciliation::trade;
 use super::succession::{killed, next_config};
 use super::support::{Account, USDT, instrument};

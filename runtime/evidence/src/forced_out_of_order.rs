@@ -37,7 +37,7 @@ pub struct OutOfOrder {
     /// The last own fills.
     fills: VecDeque<OwnFill>,
     /// The parts of the last forced closes that no strategy held.
-    rests: VecDeque<Rest>,
+    unowned_parts: VecDeque<UnownedPart>,
     /// How much snapshots moved positions, where that closed no held position, and when.
     moved: BTreeMap<(InstrumentId, PositionSide), (i64, Time)>,
 }
@@ -65,7 +65,7 @@ struct ListedShift {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Rest {
+struct UnownedPart {
     told: Time,
     due: Due,
     /// The report of the close, without shares.
@@ -84,10 +84,10 @@ impl OutOfOrder {
         {
             self.fills.pop_front();
         }
-        while self.rests.len() > REMEMBERED_MAX
-            || (self.rests.front()).is_some_and(|first| is_old(first.told))
+        while self.unowned_parts.len() > REMEMBERED_MAX
+            || (self.unowned_parts.front()).is_some_and(|first| is_old(first.told))
         {
-            self.rests.pop_front();
+            self.unowned_parts.pop_front();
         }
         self.moved.retain(|_, (_, at)| !is_old(*at));
     }
@@ -104,8 +104,8 @@ impl OutOfOrder {
         self.forget(now);
         let mut left = fill.qty.0;
         let mut parts = Vec::new();
-        while let Some(place) = self.rest_before(update).filter(|_| left > 0) {
-            let rest = &mut self.rests[place];
+        while let Some(place) = self.unowned_part_before(update).filter(|_| left > 0) {
+            let rest = &mut self.unowned_parts[place];
             let qty = left.min(rest.due.qty);
             let (part, remaining) = rest.due.split(qty);
             rest.due = remaining;
@@ -126,15 +126,15 @@ impl OutOfOrder {
 
     /// A part of a forced close that came after this own fill and closed the position that the fill
     /// opened.
-    fn rest_before(&self, update: &OrderUpdate) -> Option<usize> {
-        let concerns = |rest: &Rest| {
+    fn unowned_part_before(&self, update: &OrderUpdate) -> Option<usize> {
+        let concerns = |rest: &UnownedPart| {
             let key = (rest.report.instrument, rest.due.position_side);
             key == (update.instrument, update.position_side)
                 && rest.due.side == update.side.opposite()
                 && rest.due.qty > 0
                 && update.transaction_time <= rest.due.made
         };
-        self.rests.iter().position(concerns)
+        self.unowned_parts.iter().position(concerns)
     }
 
     /// Divides the unowned part of a close among the strategies whose own fills the venue made
@@ -176,7 +176,7 @@ impl OutOfOrder {
     }
 
     /// Keeps the unowned part of a forced close: an earlier fill may still be reported.
-    pub fn keep_rest(&mut self, due: Due, report: &ForcedCloseReport, now: Time) {
+    pub fn keep_unowned_part(&mut self, due: Due, report: &ForcedCloseReport, now: Time) {
         if due.qty <= 0 || due.made == Time::default() {
             return;
         }
@@ -186,7 +186,8 @@ impl OutOfOrder {
             ..report.clone()
         };
         let told = now;
-        self.rests.push_back(Rest { told, due, report });
+        self.unowned_parts
+            .push_back(UnownedPart { told, due, report });
     }
 
     /// Notes that a position moved by this quantity, and that no held position was closed.
@@ -224,11 +225,11 @@ impl OutOfOrder {
                 });
             }
         }
-        for rest in &old.rests {
+        for rest in &old.unowned_parts {
             if let Some(instrument) = names.instruments.get(&rest.report.instrument) {
                 let mut rest = rest.clone();
                 rest.report.instrument = *instrument;
-                self.rests.push_back(rest);
+                self.unowned_parts.push_back(rest);
             }
         }
     }

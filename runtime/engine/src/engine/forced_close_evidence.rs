@@ -1,5 +1,5 @@
 //! Forced orders as evidence that a position was closed: the engine requests them while snapshots lack
-//! a held position (`windvane_evidence::forced_traces`).
+//! a held position (`windvane_evidence::forced_close_evidence`).
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::Engine;
 impl Engine {
     /// Requests forced orders if a snapshot lacks held positions and nothing shows that they were
     /// closed.
-    pub(super) fn ask_for_traces(&mut self, surface: Surface, read: &AccountTruth) {
+    pub(super) fn request_forced_close_evidence(&mut self, surface: Surface, read: &AccountTruth) {
         if surface != Surface::Futures || planted!(LiquidationIgnored) {
             return;
         }
@@ -29,16 +29,16 @@ impl Engine {
         let lacking = held.iter().filter(|(key, _)| !lists(key));
         let lacking: BTreeSet<InstrumentId> = lacking.map(|((id, _), _)| *id).collect();
         for id in lacking {
-            if self.forced_traces.ask(id, self.now) {
-                self.question_forced_orders(id, Some(agreed));
+            if self.forced_close_evidence.ask(id, self.now) {
+                self.plan_forced_order_request(id, Some(agreed));
             }
         }
     }
 
     /// Handles a listed forced order whose close no accepted snapshot shows. Returns whether it is
     /// evidence for the next snapshots.
-    pub(super) fn note_forced_trace(&mut self, order: &OpenOrder) -> bool {
+    pub(super) fn note_forced_close_evidence(&mut self, order: &OpenOrder) -> bool {
         let held = self.account_qty(order.report.instrument, order.terms.position_side);
-        self.forced_traces.note(order, held)
+        self.forced_close_evidence.note(order, held)
     }
 }

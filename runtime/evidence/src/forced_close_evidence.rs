@@ -22,7 +22,7 @@ const ASK_AGAIN_MS: i64 = 20_000;
 
 /// Evidence from the venue's forced orders about held positions that snapshots lack.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct ForcedTraces {
+pub struct ForcedCloseEvidence {
     /// Held positions that a forced order closed, at least in part.
     closed: BTreeSet<Key>,
     /// When the forced orders of an instrument were last requested.
@@ -43,7 +43,7 @@ struct Executed {
 /// Snapshots show the executions of an order within this time.
 const EXECUTED_MS: i64 = 60_000;
 
-impl ForcedTraces {
+impl ForcedCloseEvidence {
     /// Notes that the forced orders of an instrument are requested, unless they were a moment ago.
     /// Returns whether they are.
     pub fn ask(&mut self, id: InstrumentId, now: Time) -> bool {

@@ -1,7 +1,7 @@
 //! Requests for the venue's forced orders, and what follows from the responses
-//! (`windvane_evidence::forced_questions`).
+//! (`windvane_evidence::forced_order_requests`).
 
-use windvane_evidence::forced_questions::ForcedAnswer;
+use windvane_evidence::forced_order_requests::ForcedOrdersResponse;
 use windvane_model::effect::Effect;
 use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::order::Surface;
@@ -37,14 +37,14 @@ impl Engine {
         moved.extend(self.out_of_order.moved_at(self.now));
         moved.extend(self.stated_positions.take_untold());
         for id in moved {
-            self.question_forced_orders(id, since);
+            self.plan_forced_order_request(id, since);
         }
     }
 
     /// Requests the forced orders of an instrument since the last round that left nothing
     /// unexplained.
-    pub(super) fn question_forced_orders(&mut self, id: InstrumentId, since: Option<Time>) {
-        self.forced.question(id, since);
+    pub(super) fn plan_forced_order_request(&mut self, id: InstrumentId, since: Option<Time>) {
+        self.forced.plan_query(id, since);
         self.ask_for_forced_orders(id);
     }
 
@@ -80,7 +80,7 @@ impl Engine {
     /// that closed a position of it. A failed request is repeated once before the close counts as
     /// one by an outside party.
     pub(super) fn awaits_forced_orders(&self, id: InstrumentId) -> bool {
-        self.forced.awaits_answer(id) || self.outside_orders.inquires_after(id)
+        self.forced.awaits_answer(id) || self.outside_orders.queries_outside_order(id)
     }
 
     /// Handles a response about forced orders. Outside parties closed what the forced orders do not
@@ -95,22 +95,23 @@ impl Engine {
     /// Reports forced orders that the venue lists and that no event reported.
     fn report_listed_orders(&mut self, id: InstrumentId, outcome: &Outcome<Truth>) {
         let (listed, since) = match self.forced.take_answer(id, outcome) {
-            ForcedAnswer::Nothing => return,
-            ForcedAnswer::NotListed => {
+            ForcedOrdersResponse::Nothing => return,
+            ForcedOrdersResponse::NotListed => {
                 self.report_unexplained_closes(id);
                 return;
             }
-            ForcedAnswer::Listed(listed, since) => (listed, since),
+            ForcedOrdersResponse::Listed(listed, since) => (listed, since),
         };
         let mut ask_again = false;
         for order in listed {
             let report = &order.report;
             if report.instrument == id && report.update_time >= since && report.executed_qty.0 > 0 {
-                ask_again |= !self.take_forced_order(order) && !self.note_forced_trace(order);
+                ask_again |=
+                    !self.take_forced_order(order) && !self.note_forced_close_evidence(order);
             }
         }
         if !ask_again {
-            self.forced.end_question(id);
+            self.forced.end_query(id);
         }
     }
 }

@@ -27,7 +27,7 @@ const AWAITED: u32 = 2;
 
 /// A pending request for the forced orders of an instrument.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Question {
+pub struct PendingQuery {
     /// Orders before this time, by the venue's clock, explain nothing.
     since: Time,
     sent: Time,
@@ -35,7 +35,7 @@ pub struct Question {
     tries: u32,
 }
 
-impl Question {
+impl PendingQuery {
     /// The same request in a new process, which gets no response to the request of the old process.
     #[must_use]
     pub(crate) const fn without_answer(&self) -> Self {
@@ -58,7 +58,7 @@ impl Question {
 
 /// What a response about forced orders means.
 #[derive(Clone, Copy, Debug)]
-pub enum ForcedAnswer<'a> {
+pub enum ForcedOrdersResponse<'a> {
     /// Nothing was asked, or nothing is known yet.
     Nothing,
     /// The venue does not list forced orders at all.
@@ -70,23 +70,23 @@ pub enum ForcedAnswer<'a> {
 impl ForcedCloses {
     /// Plans a request for the forced orders of an instrument since the last round that left
     /// nothing unexplained.
-    pub fn question(&mut self, id: InstrumentId, since: Option<Time>) {
-        let question = Question {
+    pub fn plan_query(&mut self, id: InstrumentId, since: Option<Time>) {
+        let query = PendingQuery {
             // The snapshot of that round may have been behind.
             since: since.unwrap_or_default().plus_ms(-READ_LAG_MS),
             sent: Time::default(),
             waits: false,
             tries: 0,
         };
-        self.asked.entry(id).or_insert(question);
+        self.asked.entry(id).or_insert(query);
     }
 
     /// Instruments whose requests are sent again.
     pub fn overdue(&mut self, now: Time) -> Vec<InstrumentId> {
         let mut overdue = Vec::new();
-        for (id, question) in &mut self.asked {
-            if question.is_overdue(now) {
-                question.waits = false;
+        for (id, query) in &mut self.asked {
+            if query.is_overdue(now) {
+                query.waits = false;
                 overdue.push(*id);
             }
         }
@@ -95,27 +95,27 @@ impl ForcedCloses {
 
     /// Notes the next request about an instrument. Returns whether there is one.
     pub fn ask(&mut self, instrument: InstrumentId, now: Time) -> bool {
-        let Some(question) = self.asked.get_mut(&instrument) else {
+        let Some(query) = self.asked.get_mut(&instrument) else {
             return false;
         };
-        if question.waits {
+        if query.waits {
             return false;
         }
-        if question.tries >= TRIES {
+        if query.tries >= TRIES {
             self.asked.remove(&instrument);
             return false;
         }
-        question.tries += 1;
-        question.waits = true;
-        question.sent = now;
+        query.tries += 1;
+        query.waits = true;
+        query.sent = now;
         true
     }
 
     /// Whether a response is still expected about forced orders of an instrument. A failed request
     /// is repeated once before the close counts as one by an outside party.
     pub fn awaits_answer(&self, id: InstrumentId) -> bool {
-        let question = self.asked.get(&id);
-        question.is_some_and(|question| question.waits && question.tries <= AWAITED)
+        let query = self.asked.get(&id);
+        query.is_some_and(|query| query.waits && query.tries <= AWAITED)
     }
 
     /// Takes a response about forced orders.
@@ -123,26 +123,26 @@ impl ForcedCloses {
         &mut self,
         id: InstrumentId,
         outcome: &'a Outcome<Truth>,
-    ) -> ForcedAnswer<'a> {
-        let Some(question) = self.asked.get_mut(&id) else {
-            return ForcedAnswer::Nothing;
+    ) -> ForcedOrdersResponse<'a> {
+        let Some(query) = self.asked.get_mut(&id) else {
+            return ForcedOrdersResponse::Nothing;
         };
         match outcome {
             Outcome::Done(Truth::ForcedOrders(listed)) => {
-                question.waits = false;
-                ForcedAnswer::Listed(listed, question.since)
+                query.waits = false;
+                ForcedOrdersResponse::Listed(listed, query.since)
             }
             Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => {
                 self.asked.remove(&id);
-                ForcedAnswer::NotListed
+                ForcedOrdersResponse::NotListed
             }
             // Nothing is known yet: the engine keeps waiting and asks again.
-            _ => ForcedAnswer::Nothing,
+            _ => ForcedOrdersResponse::Nothing,
         }
     }
 
     /// No request about an instrument is needed any more.
-    pub fn end_question(&mut self, id: InstrumentId) {
+    pub fn end_query(&mut self, id: InstrumentId) {
         self.asked.remove(&id);
     }
 }

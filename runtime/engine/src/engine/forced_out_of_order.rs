@@ -1,5 +1,5 @@
 //! Forced closes and own fills that are reported in another order than the venue made them: the shares
-//! of strategies that follow (`windvane_evidence::forced_rest`).
+//! of strategies that follow (`windvane_evidence::forced_out_of_order`).
 
 use windvane_evidence::forced::{Due, ForcedOrder};
 use windvane_model::effect::Notice;
