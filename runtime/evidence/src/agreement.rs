@@ -178,7 +178,7 @@ impl Evidence<'_> {
         // If a fill moves the books and the snapshot alike, the snapshot is not behind.
         let keeps_gaps =
             seen.is_some_and(|seen| *seen != *differences && are_equal_gaps(seen, differences));
-        let agrees_beside_events = connection.round.reads >= MOVING_READS
+        let agrees_beside_events = connection.round.snapshots_read >= MOVING_READS
             && (!may_be_behind || keeps_gaps)
             && !planted!(MovingAccountWaits);
         let may_agree = !had_event || agrees_beside_events;

@@ -80,7 +80,7 @@ pub struct Round {
     pub orders_asked: Option<Time>,
     failures: u32,
     /// Number of snapshots so far.
-    pub reads: u32,
+    pub snapshots_read: u32,
     /// The differences of the last snapshot, and the number of user events when its response
     /// arrived.
     pub last_differences: Option<(Vec<Adjustment>, u64)>,
@@ -131,7 +131,7 @@ impl Round {
     }
 
     /// Whether the round must read the account and has not requested it yet.
-    pub const fn waits_for_reading(&self) -> bool {
+    pub const fn waits_for_snapshot(&self) -> bool {
         matches!(self.step, Step::Account) && self.asked.is_none()
     }
 

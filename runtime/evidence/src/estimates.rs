@@ -57,7 +57,7 @@ impl LateFee {
     /// The estimate that is booked for this fill, unless an accepted snapshot contains its
     /// commission.
     pub(crate) fn with_estimate(&self, quote: AssetId, estimate: Amount) -> Option<EstimatedFee> {
-        (!self.in_reading).then_some(EstimatedFee {
+        (!self.in_snapshot).then_some(EstimatedFee {
             instrument: self.instrument,
             side: self.side,
             owner: self.owner,
@@ -143,7 +143,7 @@ impl Evidence<'_> {
         asset: AssetId,
         total: Amount,
     ) -> bool {
-        let waiting = self.waiting_outside_reading();
+        let waiting = self.waiting_outside_snapshot();
         let slack = self.slack_of_estimates(&waiting, asset);
         let Some(slack) = slack.filter(|_| surface == SURFACE) else {
             return false;
@@ -169,7 +169,7 @@ impl Evidence<'_> {
         if surface != SURFACE || !self.tells_trades() || !self.has_young_estimate() {
             return false;
         }
-        let waiting = self.waiting_outside_reading();
+        let waiting = self.waiting_outside_snapshot();
         let slacks = statement.balances.iter().filter_map(|told| {
             let slack = self.slack_of_estimates(&waiting, told.asset)?;
             Some((told.asset, slack))

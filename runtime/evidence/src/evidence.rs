@@ -141,9 +141,9 @@ impl Evidence<'_> {
     /// Like [`Self::misses_fill`], without orders that may never have reached the venue. If the
     /// venue did not have such an order when it was queried after a snapshot, the snapshot contains
     /// no fill of it.
-    pub fn may_miss_fill_of(&self, surface: Surface, reading_before: Option<Time>) -> bool {
+    pub fn may_miss_fill_of(&self, surface: Surface, snapshot_before: Option<Time>) -> bool {
         self.orders.iter().any(|order| {
-            let absent = reading_before.is_some_and(|at| order.queries.was_absent_at(at));
+            let absent = snapshot_before.is_some_and(|at| order.queries.was_absent_at(at));
             let never_there = absent && !order.is_confirmed() && order.reported_qty == 0;
             self.surface_of(order.instrument()) == surface
                 && !never_there

@@ -100,7 +100,7 @@ pub struct LateFee {
     pub booked: Time,
     /// An account snapshot that contains the fill was accepted: its balance includes the
     /// commission.
-    pub in_reading: bool,
+    pub in_snapshot: bool,
 }
 
 impl LateFee {
@@ -127,8 +127,8 @@ impl LateFee {
     }
 
     /// Notes that an account snapshot which contains these fills was accepted.
-    pub fn note_reading(&mut self, contained: Contained) {
-        self.in_reading |= contained.has(self.made);
+    pub fn note_snapshot(&mut self, contained: Contained) {
+        self.in_snapshot |= contained.has(self.made);
     }
 
     /// The order id is compared too, because two own orders that traded with each other share a
@@ -212,7 +212,7 @@ impl LateFees {
     /// no commission.
     pub fn forget_free(&mut self, asked: Time) {
         self.waiting
-            .retain(|late| late.in_reading || !late.is_listed_by(asked));
+            .retain(|late| late.in_snapshot || !late.is_listed_by(asked));
         self.wanted &= !self.waiting.is_empty();
     }
 
@@ -227,9 +227,9 @@ impl LateFees {
     }
 
     /// Notes that an account snapshot which contains these fills was accepted.
-    pub fn note_reading(&mut self, contained: Contained) {
+    pub fn note_snapshot(&mut self, contained: Contained) {
         for late in &mut self.waiting {
-            late.note_reading(contained);
+            late.note_snapshot(contained);
         }
         self.wanted = !self.waiting.is_empty();
     }
@@ -261,7 +261,7 @@ impl Evidence<'_> {
     /// lower a balance by this amount.
     pub(crate) fn may_lack_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_lower = surface == SURFACE && moved < Amount::ZERO;
-        let waiting = || self.waiting_outside_reading();
+        let waiting = || self.waiting_outside_snapshot();
         is_lower && self.tells_trades() && self.may_be_fees_of(&waiting(), asset, moved)
     }
 
@@ -269,7 +269,8 @@ impl Evidence<'_> {
     pub(crate) fn may_await_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_possible = surface == SURFACE && self.tells_trades();
         self.may_lack_fees(surface, asset, moved)
-            || (is_possible && self.may_be_estimates(&self.waiting_outside_reading(), asset, moved))
+            || (is_possible
+                && self.may_be_estimates(&self.waiting_outside_snapshot(), asset, moved))
     }
 
     /// Whether the account matches the statement, apart from unknown commissions.
@@ -287,13 +288,13 @@ impl Evidence<'_> {
     }
 
     fn may_be_fees(&self, asset: AssetId, moved: Amount) -> bool {
-        let waiting = self.waiting_outside_reading();
+        let waiting = self.waiting_outside_snapshot();
         self.may_be_fees_of(&waiting, asset, moved) || self.may_be_estimates(&waiting, asset, moved)
     }
 
-    pub(crate) fn waiting_outside_reading(&self) -> Vec<LateFee> {
+    pub(crate) fn waiting_outside_snapshot(&self) -> Vec<LateFee> {
         let waiting = self.late_fees.waiting.iter();
-        waiting.filter(|late| !late.in_reading).copied().collect()
+        waiting.filter(|late| !late.in_snapshot).copied().collect()
     }
 
     /// The highest possible commission of a fill with this value.
@@ -354,7 +355,7 @@ impl Evidence<'_> {
     /// fills.
     pub fn estimated_fees(&self, paid: Amount) -> Amount {
         let waiting = self.late_fees.waiting.iter();
-        let waiting = waiting.filter(|late| !late.in_reading);
+        let waiting = waiting.filter(|late| !late.in_snapshot);
         if paid > Amount::ZERO {
             self.estimated_fees_of(waiting)
         } else {

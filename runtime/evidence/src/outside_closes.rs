@@ -357,7 +357,7 @@ impl Evidence<'_> {
 
     /// Completes a snapshot for comparison: positions that it does not list become flat, and
     /// balances empty.
-    pub fn complete_reading(&self, surface: Surface, read: &AccountTruth) -> AccountTruth {
+    pub fn complete_snapshot(&self, surface: Surface, read: &AccountTruth) -> AccountTruth {
         let mut account = read.clone();
         for ((instrument, position_side), _) in self.unlisted_in(surface, read) {
             account.positions.push(PositionUpdate {

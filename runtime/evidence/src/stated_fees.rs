@@ -62,7 +62,7 @@ impl Evidence<'_> {
         let may_contain = |late: &&LateFee| {
             let key = (late.instrument, late.side);
             let is_flat = self.ledgers.account.at(key.0, key.1).position.qty == 0;
-            !late.in_reading && (is_flat || lists(connection, statement, late))
+            !late.in_snapshot && (is_flat || lists(connection, statement, late))
         };
         let waiting = self.late_fees.waiting.iter();
         let mut fills: Vec<LateFee> = waiting.filter(may_contain).copied().collect();
@@ -157,7 +157,7 @@ impl Evidence<'_> {
         let stated = balances.filter_map(|told| newest?.balance(told.asset));
         let at = stated.max().unwrap_or_default();
         let waiting = self.late_fees.waiting.iter();
-        let kept = waiting.filter(|late| late.in_reading || !is_long_before(late, at));
+        let kept = waiting.filter(|late| late.in_snapshot || !is_long_before(late, at));
         Some(kept.copied().collect())
     }
 

@@ -78,7 +78,7 @@ impl StatedFills {
             fee: known.map_or(Amount::ZERO, |known| known.fee) + fill.fee,
             made: known.map_or(made, |known| known.made),
             booked: known.map_or(now, |known| known.booked),
-            in_reading: known.is_some_and(|known| known.in_reading),
+            in_snapshot: known.is_some_and(|known| known.in_snapshot),
         };
         booked.insert(seq, estimate);
         if booked.len() > MADE_UP_MAX {
@@ -102,7 +102,7 @@ impl StatedFills {
         let estimate = Estimate {
             fee,
             booked: booked.booked,
-            in_reading: booked.in_reading,
+            in_snapshot: booked.in_snapshot,
         };
         booked.qty -= qty;
         booked.quote -= quote;
@@ -132,7 +132,7 @@ impl StatedFills {
     }
 
     /// Notes that an account snapshot which contains these fills was accepted.
-    pub fn note_reading(
+    pub fn note_snapshot(
         &mut self,
         surface: Surface,
         contained: Contained,
@@ -141,14 +141,14 @@ impl StatedFills {
     ) {
         if surface == Surface::Futures {
             for (late, _) in self.unstated.values_mut() {
-                late.note_reading(contained);
+                late.note_snapshot(contained);
             }
         }
         for (seq, booked) in &mut self.made_up {
             let order = orders.known(*seq);
             let of = order.map(|order| instruments[usize::from(order.instrument().0)].surface);
             let is_of_surface = of == Some(surface);
-            booked.in_reading |= is_of_surface && contained.has(booked.made);
+            booked.in_snapshot |= is_of_surface && contained.has(booked.made);
         }
     }
 
@@ -159,11 +159,11 @@ impl StatedFills {
         for (seq, booked) in &mut self.made_up {
             let order = orders.known(*seq);
             let of = order.map(|order| instruments[usize::from(order.instrument().0)].surface);
-            booked.in_reading |= of == Some(Surface::Futures) && is_contained(booked.booked);
+            booked.in_snapshot |= of == Some(Surface::Futures) && is_contained(booked.booked);
         }
         for (late, _) in self.unstated.values_mut() {
             if late.is_listed_by(asked) {
-                late.note_reading(Contained::All);
+                late.note_snapshot(Contained::All);
             }
         }
     }
@@ -232,7 +232,7 @@ struct MadeUp {
     /// When it was booked, by our clock.
     booked: Time,
     /// An account snapshot that contains the fill was accepted: it includes the true commission.
-    in_reading: bool,
+    in_snapshot: bool,
 }
 
 /// An estimated commission that the true one replaces.
@@ -242,14 +242,14 @@ pub struct Estimate {
     /// When its fill was booked.
     pub booked: Time,
     /// The balance already includes the true commission.
-    pub in_reading: bool,
+    pub in_snapshot: bool,
 }
 
 impl Evidence<'_> {
     /// The futures commissions that are booked as estimates and that no accepted snapshot contains.
     pub fn estimated_commissions(&self) -> impl Iterator<Item = EstimatedFee> {
         let made_up = self.stated_fills.made_up.iter();
-        let made_up = made_up.filter(|(_, one)| !one.in_reading);
+        let made_up = made_up.filter(|(_, one)| !one.in_snapshot);
         let made_up = made_up.filter_map(|(seq, one)| {
             let order = self.orders.known(*seq)?;
             let instrument = order.instrument();
@@ -278,7 +278,7 @@ impl Evidence<'_> {
             order.is_some_and(|order| self.surface_of(order.instrument()) == Surface::Futures)
         };
         let mut made_up = self.stated_fills.made_up.iter();
-        made_up.any(|(seq, one)| !one.in_reading && is_futures(seq))
+        made_up.any(|(seq, one)| !one.in_snapshot && is_futures(seq))
     }
 
     /// The change of the account's equity by fills that are stated and not booked yet.

@@ -115,7 +115,7 @@ fn reason_text(engine: &Engine, reason: &CloseReason) -> String {
             "a REST snapshot of the {surface} account that shows the position, because the user \
              stream is down"
         ),
-        CloseReason::Reading(surface) => format!(
+        CloseReason::AwaitsSnapshot(surface) => format!(
             "a REST snapshot of the {surface} account that shows the position, because the account \
              is not reconciled"
         ),

@@ -55,7 +55,7 @@ pub enum Timer {
         surface: Surface,
     },
     /// Read the account again for a close that waits for an account snapshot. Only in a live run.
-    CloseReading {
+    CloseSnapshot {
         /// Surface.
         surface: Surface,
     },

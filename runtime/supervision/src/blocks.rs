@@ -590,7 +590,7 @@ impl Trading {
     ) -> Vec<TradingBlock> {
         let mut tried = Vec::new();
         for (block, state) in &mut self.blocks {
-            if ends_by_reading(*block, instruments) {
+            if ends_by_snapshot(*block, instruments) {
                 continue;
             }
             state.trial = Some(now);
@@ -612,7 +612,7 @@ impl Trading {
 }
 
 /// Whether only the venue's own reports end a block: an order cannot show its end.
-fn ends_by_reading(block: TradingBlock, instruments: &[Instrument]) -> bool {
+fn ends_by_snapshot(block: TradingBlock, instruments: &[Instrument]) -> bool {
     match block {
         TradingBlock::CanTrade(_) | TradingBlock::Stopped(_) | TradingBlock::StaleMarket(_) => true,
         TradingBlock::Instrument(id) => {

@@ -45,7 +45,7 @@ pub enum CloseReason {
     /// An account snapshot, because the user stream is down or silent.
     Stream(Surface),
     /// An account snapshot, because the account is not reconciled.
-    Reading(Surface),
+    AwaitsSnapshot(Surface),
     /// The pause after a close that closed nothing.
     Pause(Time),
     /// The venue refused the closing orders so far, or they were not sent.
@@ -225,7 +225,7 @@ impl Engine {
         } else if live.is_degraded_for(&[DegradedReason::Stream(surface)]) {
             reasons.push(CloseReason::Stream(surface));
         } else if !live.is_healthy(surface, self.now) && live.is_running() {
-            reasons.push(CloseReason::Reading(surface));
+            reasons.push(CloseReason::AwaitsSnapshot(surface));
         }
     }
 }

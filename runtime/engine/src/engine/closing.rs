@@ -7,7 +7,7 @@
 //! countdown.
 //!
 //! While the account is uncertain, because the user stream is down or the account is not
-//! reconciled, an account snapshot bounds the close instead (`close_reading`).
+//! reconciled, an account snapshot bounds the close instead (`close_by_snapshot`).
 
 use std::collections::BTreeSet;
 
@@ -138,7 +138,7 @@ impl Engine {
             .map(|id| self.surface_of(*id))
             .collect();
         for surface in surfaces {
-            self.read_for_close(surface);
+            self.request_snapshot_for_close(surface);
         }
         if !certain.is_empty() {
             self.send_closes(strategy, certain);

@@ -34,9 +34,9 @@ const READS_MAX: u32 = 8;
 impl Engine {
     pub(super) fn take_account(&mut self, surface: Surface, read: &AccountTruth) {
         self.compare_modes(surface, read);
-        self.close_by_reading(surface, read);
+        self.close_by_snapshot(surface, read);
         self.take_locked(surface, read);
-        let account = &self.evidence().complete_reading(surface, read);
+        let account = &self.evidence().complete_snapshot(surface, read);
         let differences = self.evidence().differences(surface, account);
         let misses_fill = self.evidence().misses_fill(surface);
         let age = if differences.is_empty() {
@@ -134,7 +134,7 @@ impl Engine {
             let searched_trades_for = connection.round.searched_trades_for.replace(differences);
             connection.round.last_differences = None;
             // These two agreed, so the next two are requested soon after each other.
-            connection.round.reads = connection.round.reads.min(READS_MAX - 3);
+            connection.round.snapshots_read = connection.round.snapshots_read.min(READS_MAX - 3);
             self.look_for_trades(surface, no_trades);
             // On an active account other balances change meanwhile. A position difference that
             // stays has already waited.
@@ -178,10 +178,10 @@ impl Engine {
         let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let counts = quiet || connection.round.reads + 1 >= MOVING_READS;
+        let counts = quiet || connection.round.snapshots_read + 1 >= MOVING_READS;
         connection.round.last_differences = counts.then_some((differences, now_events));
-        connection.round.reads += 1;
-        let unexplained = connection.round.reads >= READS_MAX;
+        connection.round.snapshots_read += 1;
+        let unexplained = connection.round.snapshots_read >= READS_MAX;
         let wait_ms = match (unexplained, self.is_account_known(surface)) {
             (true, _) => READ_AGAIN_UNEXPLAINED_MS,
             (false, true) => READ_AGAIN_MS,
@@ -342,7 +342,7 @@ impl Engine {
             self.share_fees(fees);
         }
         // The snapshot's positions equalled the books, so it contains every booked fill.
-        self.fees_are_in_reading(surface, is_transfer);
+        self.fees_are_in_snapshot(surface, is_transfer);
         if surface == Surface::Futures {
             self.incomes.end_query();
         }

@@ -24,7 +24,7 @@ impl Engine {
         owner: Option<StrategyId>,
         update: &OrderUpdate,
         fill: &Fill,
-        in_reading: bool,
+        in_snapshot: bool,
     ) {
         let is_told = fill.fee != Amount::ZERO || fill.trade_id.0 <= 0;
         if is_told
@@ -43,7 +43,7 @@ impl Engine {
             value: fill.quote_qty,
             made: update.transaction_time,
             booked: self.now,
-            in_reading,
+            in_snapshot,
         });
     }
 
@@ -125,7 +125,7 @@ impl Engine {
     /// Books the commission of a fill that was booked with this estimate.
     fn book_late_fee(&mut self, late: &LateFee, fill: &Fill, estimate: Amount) {
         let (fee, asset) = (fill.fee, fill.fee_asset);
-        let in_reading = late.in_reading;
+        let in_snapshot = late.in_snapshot;
         let rules = &self.instruments[usize::from(late.instrument.0)];
         let (surface, quote) = (rules.surface, rules.quote);
         let surface = if planted!(LateFeeOnFutures) {
@@ -149,11 +149,11 @@ impl Engine {
             if !is_quote {
                 *self.other_fees.entry(asset).or_default() += fee;
             }
-            if !is_quote && !in_reading {
+            if !is_quote && !in_snapshot {
                 self.fee_costs.total += cost;
             }
         }
-        if !in_reading {
+        if !in_snapshot {
             self.remember_account(surface);
             self.move_fee(surface, late.booked, quote, estimate);
             self.move_fee(surface, late.booked, asset, -fee);
@@ -191,7 +191,7 @@ impl Engine {
             fee,
             asset,
             estimate,
-            in_balance: late.in_reading,
+            in_balance: late.in_snapshot,
         });
     }
 
@@ -244,7 +244,7 @@ impl Engine {
             value,
             made: update.transaction_time,
             booked: estimate.booked,
-            in_reading: estimate.in_reading,
+            in_snapshot: estimate.in_snapshot,
         };
         let fill = Fill {
             qty: Qty(qty),
@@ -285,7 +285,7 @@ impl Engine {
 
     /// Notes an accepted account snapshot: it includes commissions that the strategies' ledgers
     /// lack. It contains every booked fill, or the fills up to its own time if that is known.
-    pub(super) fn fees_are_in_reading(&mut self, surface: Surface, has_all_fills: bool) {
+    pub(super) fn fees_are_in_snapshot(&mut self, surface: Surface, has_all_fills: bool) {
         let connection = self.evidence().connection(surface);
         let taken = connection
             .and_then(|connection| connection.reconciled_until)
@@ -300,9 +300,9 @@ impl Engine {
         };
         let (orders, instruments) = (&self.orders, &self.instruments);
         self.stated_fills
-            .note_reading(surface, contained, orders, instruments);
+            .note_snapshot(surface, contained, orders, instruments);
         if surface == SURFACE {
-            self.late_fees.note_reading(contained);
+            self.late_fees.note_snapshot(contained);
         }
     }
 

@@ -48,7 +48,7 @@ mod adopt;
 mod ages;
 mod answers;
 mod closable_position;
-mod close_reading;
+mod close_by_snapshot;
 mod close_wait;
 mod closing;
 mod comparison;
@@ -609,7 +609,7 @@ impl Engine {
                 Timer::Beat => self.beat_due(),
                 Timer::Rules { surface } => self.read_rules(surface),
                 Timer::VenueWait { surface } => self.venue_wait_over(surface),
-                Timer::CloseReading { .. } => self.continue_all_flattening(),
+                Timer::CloseSnapshot { .. } => self.continue_all_flattening(),
                 Timer::TradesLag { surface } => self.trades_delay_is_over(surface),
                 Timer::StatedFill { order } => self.book_stated_fill(order),
             }

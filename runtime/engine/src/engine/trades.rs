@@ -177,7 +177,7 @@ impl Engine {
         }
         if connection.round.is_idle() {
             connection.round = Round::of_trades(instrument);
-        } else if connection.round.waits_for_reading() {
+        } else if connection.round.waits_for_snapshot() {
             connection.round.step = Step::Trades([instrument].into());
             connection.round.last_differences = None;
         } else {

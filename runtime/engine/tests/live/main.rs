@@ -6,6 +6,7 @@
 mod support;
 
 mod account_events;
+mod account_snapshots;
 mod adoption;
 mod closes;
 mod contradiction;
@@ -18,7 +19,7 @@ mod entries;
 mod estimated_fees;
 mod exits;
 mod feeds;
-mod fees_in_readings;
+mod fees_in_snapshots;
 mod forced;
 mod forced_close_evidence;
 mod forced_events;
@@ -50,7 +51,6 @@ mod order_of_events;
 mod other_fees;
 mod outside_closes;
 mod outside_exits;
-mod readings;
 mod reconciliation;
 mod refused_closes;
 mod rounds;

@@ -45,9 +45,9 @@ impl Engine {
 
     /// Requests an account snapshot for a close. Without a user stream, nothing else would request
     /// one.
-    pub(super) fn read_for_close(&mut self, surface: Surface) {
+    pub(super) fn request_snapshot_for_close(&mut self, surface: Surface) {
         let now = self.now;
-        let timer = Timer::CloseReading { surface };
+        let timer = Timer::CloseSnapshot { surface };
         let Some(live) = &self.live else { return };
         let running = live.is_running() || self.is_long_start();
         let can_run = running || live.is_syncing();
@@ -93,7 +93,7 @@ impl Engine {
     }
 
     /// Sends the closes that an account snapshot allows.
-    pub(super) fn close_by_reading(&mut self, surface: Surface, read: &AccountTruth) {
+    pub(super) fn close_by_snapshot(&mut self, surface: Surface, read: &AccountTruth) {
         let waits = planted!(CloseWaitsForStream) || !self.may_close_uncertain(surface);
         if surface != Surface::Futures || waits {
             return;
