@@ -12,9 +12,9 @@
 pub mod blocks;
 pub mod countdown;
 pub mod feeds;
-pub mod listing;
 pub mod margin;
 pub mod refusals;
+pub mod rules_refresh;
 pub mod venue_wait;
 pub mod watchdog;
 pub mod words;

@@ -230,7 +230,7 @@ impl Engine {
                 self.begin_modes();
                 self.begin_watchdog();
                 self.begin_trading();
-                self.begin_listing();
+                self.schedule_rules_refresh();
                 for strategy in (0..self.strategies.len()).map(|index| StrategyId(index as u16)) {
                     self.tell_state(strategy);
                     self.tell_positions(strategy);

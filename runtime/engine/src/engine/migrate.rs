@@ -36,9 +36,9 @@ use windvane_model::ids::Time;
 use windvane_model::order::Surface;
 use windvane_supervision::blocks::Trading;
 use windvane_supervision::feeds::Feeds;
-use windvane_supervision::listing::Listing;
 use windvane_supervision::margin::Margins;
 use windvane_supervision::refusals::{Crossings, ExitRefusals};
+use windvane_supervision::rules_refresh::RulesRefresh;
 use windvane_supervision::venue_wait::VenueWait;
 
 use super::modes::KnownModes;
@@ -79,7 +79,7 @@ fn added_in_9() -> Vec<u8> {
         OutsideCloses::default(),
         Instances::unlisted(),
         ForcedCloses::default(),
-        Listing::default(),
+        RulesRefresh::default(),
         Margins::default(),
         BTreeMap::<Surface, VenueWait>::new(),
     );

@@ -70,7 +70,6 @@ mod invariants;
 mod late_fees;
 mod late_stream;
 mod limits;
-mod listing;
 mod live_run;
 mod lost_events;
 mod margin;
@@ -87,6 +86,7 @@ mod recent_orders;
 mod reconcile;
 mod reconciled_fills;
 mod replies;
+mod rules_refresh;
 mod safety;
 mod snapshot;
 mod stale_reports;
@@ -154,9 +154,9 @@ use windvane_model::run_state::{Latch, RunState};
 use windvane_model::timer::{Timer, Timers};
 use windvane_supervision::blocks::Trading;
 use windvane_supervision::feeds::Feeds;
-use windvane_supervision::listing::Listing;
 use windvane_supervision::margin::Margins;
 use windvane_supervision::refusals::{Crossings, ExitRefusals};
+use windvane_supervision::rules_refresh::RulesRefresh;
 use windvane_supervision::venue_wait::VenueWait;
 
 pub use close_wait::{CloseReason, CloseWait};
@@ -212,7 +212,7 @@ pub struct Engine {
     outside_closes: OutsideCloses,
     instances: Instances,
     forced: ForcedCloses,
-    listing: Listing,
+    rules_refresh: RulesRefresh,
     margins: Margins,
     venue_waits: BTreeMap<Surface, VenueWait>,
     incomes: Incomes,
@@ -406,7 +406,7 @@ impl Engine {
             venue_waits: BTreeMap::new(),
             instances: Instances::default(),
             forced: ForcedCloses::default(),
-            listing: Listing::default(),
+            rules_refresh: RulesRefresh::default(),
             margins: Margins::default(),
             incomes: Incomes::default(),
             unconfigured_positions: UnconfiguredPositions::default(),

@@ -136,7 +136,7 @@ impl Engine {
                 return;
             }
             Subject::Rules { surface } => {
-                self.take_listing(*surface, outcome);
+                self.take_rules_response(*surface, outcome);
                 return;
             }
             Subject::OutsideOrder {

@@ -181,7 +181,7 @@ impl Engine {
         heir.close_values.inherit(&self.close_values, &names);
         heir.inherit_modes(&self);
         heir.out_of_order.inherit(&self.out_of_order, &names);
-        heir.listing.inherit(&self.listing, &names);
+        heir.rules_refresh.inherit(&self.rules_refresh, &names);
         heir.margins.inherit(&self.margins, &names);
         heir.incomes.inherit(&self.incomes, &names);
         heir.stated_payments.inherit(&self.stated_payments, &names);

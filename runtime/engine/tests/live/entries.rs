@@ -7,8 +7,8 @@ use windvane_model::protocol::Refusal;
 use windvane_model::truth::{Subject, Truth};
 use windvane_model::{Amount, OrderStatus, Outcome, Side, Surface};
 
-use super::listing::{refuse, rules, tell, tick};
 use super::reconciliation::{adjustments, bought_at_another_entry, cost, round};
+use super::rules_refresh::{refuse, rules, tell, tick};
 use super::support::{Account, MM, USDT, fill, instrument};
 use super::world::nothing;
 

@@ -31,7 +31,7 @@ const OF_RULES: [i32; 26] = [
 
 /// When and why rules were read.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Listing {
+pub struct RulesRefresh {
     /// Requests in flight, and when they were sent.
     asked: BTreeMap<Surface, Time>,
     /// Instruments with refusals for a filter: when rules were read for them, and the pause after
@@ -41,7 +41,7 @@ pub struct Listing {
     unusable: BTreeMap<InstrumentId, String>,
 }
 
-impl Listing {
+impl RulesRefresh {
     /// Why the venue's present rules of an instrument cannot be used; `None` if they can.
     pub fn unusable(&self, instrument: InstrumentId) -> Option<&str> {
         self.unusable.get(&instrument).map(String::as_str)

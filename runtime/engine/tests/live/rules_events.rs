@@ -5,7 +5,7 @@ use windvane_model::instrument::{Instrument, LotSize, Notional, SymbolStatus};
 use windvane_model::truth::{ListedRules, Truth};
 use windvane_model::{Amount, Input, StrategyId};
 
-use super::listing::{refuse, rules, tell, tick};
+use super::rules_refresh::{refuse, rules, tell, tick};
 use super::support::{self, Account, BTC, MM, OTHER};
 use super::world::{booting, live_config, ready};
 

@@ -1,4 +1,4 @@
-//! The venue's rules of instruments, read again during the run (`windvane_supervision::listing`).
+//! The venue's rules of instruments, read again during the run (`windvane_supervision::rules_refresh`).
 //!
 //! Price and quantity scales stay fixed for the whole run, because positions and orders are counted
 //! in them. New rules that need more decimals are not used: no position opens on that instrument
@@ -14,7 +14,7 @@ use windvane_model::planted;
 use windvane_model::protocol::{Outcome, Request};
 use windvane_model::timer::Timer;
 use windvane_model::truth::{ListedRules, Subject, Truth};
-use windvane_supervision::listing::compile;
+use windvane_supervision::rules_refresh::compile;
 
 use super::{Engine, narrow};
 
@@ -30,11 +30,11 @@ const UNUSABLE: u32 = 2;
 impl Engine {
     /// Why the venue's present rules of an instrument cannot be used; `None` if they can.
     pub fn unusable_rules(&self, instrument: InstrumentId) -> Option<&str> {
-        self.listing.unusable(instrument)
+        self.rules_refresh.unusable(instrument)
     }
 
     /// Sets the first read to an hour after startup, because startup has read the rules itself.
-    pub(super) fn begin_listing(&mut self) {
+    pub(super) fn schedule_rules_refresh(&mut self) {
         if planted!(RulesNeverReread) {
             return;
         }
@@ -54,7 +54,7 @@ impl Engine {
         // The next read is scheduled now, in case this request fails.
         let at = now.plus_ms(SOON_MS);
         self.timers.set(at, Timer::Rules { surface });
-        if !self.listing.ask(surface, now) {
+        if !self.rules_refresh.ask(surface, now) {
             return;
         }
         self.emit(Effect::Send {
@@ -66,14 +66,14 @@ impl Engine {
     /// Handles an order that the venue or the engine refused: if the code is about a rule, the
     /// rules may have changed.
     pub(super) fn note_refusal(&mut self, instrument: InstrumentId, code: i32) {
-        if self.live.is_none() || !self.listing.note_refusal(instrument, code, self.now) {
+        if self.live.is_none() || !self.rules_refresh.note_refusal(instrument, code, self.now) {
             return;
         }
         self.read_rules(self.surface_of(instrument));
     }
 
-    pub(super) fn take_listing(&mut self, surface: Surface, outcome: &Outcome<Truth>) {
-        if !self.listing.take_answer(surface) {
+    pub(super) fn take_rules_response(&mut self, surface: Surface, outcome: &Outcome<Truth>) {
+        if !self.rules_refresh.take_answer(surface) {
             return;
         }
         let next_ms = match outcome {
@@ -102,12 +102,12 @@ impl Engine {
             Ok(rules) => compile(&self.instruments[index], rules),
             Err(why) => Err(why.clone()),
         };
-        let known = self.listing.take_unusable(id);
+        let known = self.rules_refresh.take_unusable(id);
         let (rules, compiled) = match taken {
             Ok(taken) => taken,
             Err(why) => {
                 let is_news = known.as_ref() != Some(&why);
-                self.listing.set_unusable(id, why.clone());
+                self.rules_refresh.set_unusable(id, why.clone());
                 if is_news {
                     self.tell_rules(id);
                     self.notices.push_back(Notice::RulesUnusable {
@@ -122,7 +122,7 @@ impl Engine {
         if rules == self.instruments[index] && known.is_none() {
             return;
         }
-        self.listing.forget_refusals(id);
+        self.rules_refresh.forget_refusals(id);
         self.rules[index] = compiled;
         let before = std::mem::replace(&mut self.instruments[index], rules);
         self.settle_dust(id);
