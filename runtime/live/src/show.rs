@@ -282,7 +282,7 @@ fn countdown_waits(engine: &Engine) -> Vec<String> {
 /// Blocked accounts, instruments and assets, one sentence each.
 fn blocks(engine: &Engine) -> impl Iterator<Item = String> {
     engine.blocks().map(|(block, state)| {
-        let words = engine.block_words(block, state);
+        let words = engine.describe_block(block, state);
         let since = seconds_text(state.since);
         format!(
             "{} is blocked since {since} UTC: {}; {}",
@@ -317,7 +317,7 @@ pub fn refused_cancels<G: Guests>(driver: &Driver<G>) -> Vec<String> {
         let TradingBlock::Key(surface) = block else {
             return None;
         };
-        let (count, words) = (resting(surface), engine.block_words(block, state));
+        let (count, words) = (resting(surface), engine.describe_block(block, state));
         (count > 0).then(|| {
             format!(
                 "the venue refuses to cancel {}: {}; {}",
@@ -354,7 +354,7 @@ pub fn trading(engine: &Engine, not_sent: &NotSent) -> Vec<view::Trading> {
     };
     let mut rows: Vec<_> = accounts.chain(symbols).map(open).collect();
     for (block, state) in engine.blocks() {
-        let words = engine.block_words(block, state);
+        let words = engine.describe_block(block, state);
         let scope = match block {
             TradingBlock::Instrument(_)
             | TradingBlock::StaleMarket(_)
@@ -393,7 +393,7 @@ pub fn trading(engine: &Engine, not_sent: &NotSent) -> Vec<view::Trading> {
 fn unknown_orders(engine: &Engine) -> impl Iterator<Item = view::Trading> {
     let orders = engine.unknown_orders().into_iter();
     orders.map(|orders| {
-        let words = engine.unknown_order_words(&orders);
+        let words = engine.describe_unknown_orders(&orders);
         view::Trading {
             what: words.what,
             scope: view::Scope::Strategy,

@@ -50,7 +50,7 @@ pub fn resting_text<G: Guests>(driver: &Driver<G>) -> String {
         }
     };
     let refused = engine.blocks().filter_map(|(block, state)| match block {
-        TradingBlock::Key(_) => Some(engine.block_words(block, state).reason),
+        TradingBlock::Key(_) => Some(engine.describe_block(block, state).reason),
         _ => None,
     });
     for reason in refused.filter(|_| !named.is_empty()) {

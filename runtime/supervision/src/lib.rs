@@ -11,10 +11,10 @@
 
 pub mod blocks;
 pub mod countdown;
+pub mod descriptions;
 pub mod feeds;
 pub mod margin;
 pub mod refusals;
 pub mod rules_refresh;
 pub mod venue_wait;
 pub mod watchdog;
-pub mod words;

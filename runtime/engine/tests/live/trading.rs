@@ -446,7 +446,7 @@ fn the_status_of_a_symbol_blocks_and_unblocks_it() {
     });
     assert_eq!(account.blocks(), [TradingBlock::Instrument(BTC)]);
     let (block, state) = account.engine.blocks().next().unwrap();
-    let words = account.engine.block_words(block, state);
+    let words = account.engine.describe_block(block, state);
     assert_eq!(words.what, "futures:BTCUSDT");
     assert!(words.reason.contains("SETTLING"), "{}", words.reason);
     account.handle(Input::SymbolStatus {

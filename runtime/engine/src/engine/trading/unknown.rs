@@ -2,7 +2,7 @@
 //! instrument.
 
 use windvane_model::order_state::OrderState;
-use windvane_supervision::words::{BlockWords, UnknownOrders};
+use windvane_supervision::descriptions::{BlockDescription, UnknownOrders};
 
 use super::super::Engine;
 
@@ -38,8 +38,9 @@ impl Engine {
     }
 
     /// Describes such orders for people.
-    pub fn unknown_order_words(&self, orders: &UnknownOrders) -> BlockWords {
+    pub fn describe_unknown_orders(&self, orders: &UnknownOrders) -> BlockDescription {
         let strategy = self.strategy_name(orders.strategy).unwrap_or_default();
-        self.words().unknown_orders(orders, strategy)
+        self.display_names()
+            .describe_unknown_orders(orders, strategy)
     }
 }

@@ -8,7 +8,7 @@ use windvane_model::trading::{BlockState, TradingBlock};
 
 /// The description of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockWords {
+pub struct BlockDescription {
     /// The name of the account, the instrument or the asset, such as `futures account`,
     /// `futures:BTCUSDT` or `futures USDT`.
     pub what: String,
@@ -33,16 +33,16 @@ pub struct UnknownOrders {
 
 /// The names with which people know instruments and assets.
 #[derive(Clone, Copy, Debug)]
-pub struct Words<'a> {
+pub struct DisplayNames<'a> {
     /// Instruments; [`InstrumentId`] is the index.
     pub instruments: &'a [Instrument],
     /// Names of assets; `AssetId` is the index.
     pub assets: &'a [String],
 }
 
-impl Words<'_> {
+impl DisplayNames<'_> {
     /// Describes a block for people.
-    pub fn block(&self, block: TradingBlock, state: &BlockState) -> BlockWords {
+    pub fn describe_block(&self, block: TradingBlock, state: &BlockState) -> BlockDescription {
         let account = |surface: Surface| format!("{surface} account");
         let code = state.code;
         let (what, reason, what_to_do) = match block {
@@ -63,7 +63,7 @@ impl Words<'_> {
                 format!("the venue accepts no orders of the account (code {code})"),
                 format!(
                     "ask the venue why. Opening orders are blocked until the venue accepts an order: {}",
-                    one_tries(state)
+                    when_tried_again(state)
                 ),
             ),
             TradingBlock::ReduceOnly(surface) => (
@@ -72,7 +72,7 @@ impl Words<'_> {
                 format!(
                     "ask the venue why. Closing orders pass. Opening orders are blocked until the venue accepts \
                      one: {}",
-                    one_tries(state)
+                    when_tried_again(state)
                 ),
             ),
             TradingBlock::CanTrade(surface) => (
@@ -122,7 +122,7 @@ impl Words<'_> {
                 )
             }
         };
-        BlockWords {
+        BlockDescription {
             what,
             reason,
             what_to_do,
@@ -148,13 +148,17 @@ impl Words<'_> {
     }
 
     /// Describes orders of unknown outcome for people; `strategy` is the name of their strategy.
-    pub fn unknown_orders(&self, orders: &UnknownOrders, strategy: &str) -> BlockWords {
+    pub fn describe_unknown_orders(
+        &self,
+        orders: &UnknownOrders,
+        strategy: &str,
+    ) -> BlockDescription {
         let instrument = self.name_of(orders.instrument);
         let orders = match orders.count {
             1 => "1 order is".to_owned(),
             many => format!("{many} orders are"),
         };
-        BlockWords {
+        BlockDescription {
             what: format!("strategy {strategy} in {instrument}"),
             reason: format!(
                 "the outcome of {orders} not known: the venue gave no answer, or it may have cancelled resting orders"
@@ -167,7 +171,7 @@ impl Words<'_> {
 }
 
 /// When an order is tried again.
-const fn one_tries(state: &BlockState) -> &'static str {
+const fn when_tried_again(state: &BlockState) -> &'static str {
     if state.on_trial {
         "one order may be tried now"
     } else {

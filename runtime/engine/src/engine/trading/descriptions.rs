@@ -1,20 +1,20 @@
-//! The trading status as it is told to people (`windvane_supervision::words`).
+//! The trading status as it is told to people (`windvane_supervision::descriptions`).
 
 use windvane_model::order::Surface;
 use windvane_model::trading::{BlockState, TradingBlock};
-use windvane_supervision::words::{BlockWords, Words};
+use windvane_supervision::descriptions::{BlockDescription, DisplayNames};
 
 use super::super::Engine;
 
 impl Engine {
     /// Describes a block for people.
-    pub fn block_words(&self, block: TradingBlock, state: &BlockState) -> BlockWords {
-        self.words().block(block, state)
+    pub fn describe_block(&self, block: TradingBlock, state: &BlockState) -> BlockDescription {
+        self.display_names().describe_block(block, state)
     }
 
     /// The names with which people know instruments and assets.
-    pub(super) fn words(&self) -> Words<'_> {
-        Words {
+    pub(super) fn display_names(&self) -> DisplayNames<'_> {
+        DisplayNames {
             instruments: &self.instruments,
             assets: &self.assets,
         }
@@ -29,10 +29,10 @@ impl Engine {
             (of_account || countdown && surface == Surface::Futures) && !told
         });
         let sentences = of_surface.map(|(block, state)| {
-            let words = self.block_words(block, state);
+            let described = self.describe_block(block, state);
             format!(
                 "{} cannot trade: {}; {}",
-                words.what, words.reason, words.what_to_do
+                described.what, described.reason, described.what_to_do
             )
         });
         sentences.collect::<Vec<_>>().join("; ")
