@@ -32,7 +32,7 @@ const COUNTDOWN_TRIAL_MS: i64 = 60_000;
 
 /// The trading status of a run. Live only.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Trading {
+pub struct TradingStatus {
     blocks: BTreeMap<TradingBlock, BlockState>,
     refusals: BTreeMap<Party, Refusals>,
     rights: BTreeMap<Surface, Right>,
@@ -152,7 +152,7 @@ pub fn code_of(rules: Option<&Instrument>, rule: Rule) -> i32 {
     }
 }
 
-impl Trading {
+impl TradingStatus {
     /// A run begins: older orders say nothing about its key.
     pub const fn begin_run(&mut self, now: Time) {
         self.begun = now;

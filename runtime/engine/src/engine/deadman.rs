@@ -300,7 +300,7 @@ impl Engine {
                 }
             }
             Answer::Armed { held, asked } => {
-                let was_blocked = self.trading.lacks_countdown(instrument);
+                let was_blocked = self.trading_status.lacks_countdown(instrument);
                 let blind = !live.is_actionable(Surface::Futures);
                 self.notices.push_back(Notice::Heartbeat {
                     time: now,
@@ -459,7 +459,7 @@ impl Engine {
         let rests = self.may_rest(instrument) && !planted!(LetGoResting);
         let are_all_stopped = rests && self.are_all_stopped(instrument);
         let keeps_orders = self.keeps_orders();
-        let blocks_any = self.trading.blocks_any();
+        let blocks_any = self.trading_status.blocks_any();
         let Some(live) = &mut self.live else { return };
         let healthy = live.is_healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
         let facts = Renewal {

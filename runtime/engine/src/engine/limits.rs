@@ -105,7 +105,8 @@ impl Engine {
             RunState::Degraded if terms.reduce_only || terms.close_position => {}
             RunState::Degraded if closes_side(terms) => {}
             // The position is certain: the trading status decides.
-            RunState::Degraded if self.only_trading_is_blocked() && (reduces || !paused) => {}
+            RunState::Degraded
+                if self.is_degraded_only_by_trading_status() && (reduces || !paused) => {}
             RunState::Degraded if reduces && self.may_exit_spot(terms.instrument) => {}
             RunState::Degraded if planted!(ExposureWhileDegraded) => {}
             RunState::Degraded | RunState::Syncing | RunState::Booting => {
@@ -114,7 +115,7 @@ impl Engine {
             RunState::Paused if reduces || terms.close_position => {}
             RunState::Paused => return Err(Rule::Paused.plain()),
         }
-        self.check_trading(strategy, terms, reduces, callback)?;
+        self.check_trading_status(strategy, terms, reduces, callback)?;
         let closes = reduces || terms.reduce_only || terms.close_position;
         if !closes && self.unusable_rules(terms.instrument).is_some() {
             return Err(Rule::RulesUnusable.plain());
@@ -164,7 +165,7 @@ impl Engine {
         }
         let is_certain = match self.state {
             RunState::Ready | RunState::Paused => true,
-            RunState::Degraded => self.only_trading_is_blocked(),
+            RunState::Degraded => self.is_degraded_only_by_trading_status(),
             RunState::Halted | RunState::Syncing | RunState::Booting => {
                 self.is_flattening(order.strategy)
             }

@@ -229,7 +229,7 @@ impl Engine {
                 self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
                 self.begin_modes();
                 self.begin_watchdog();
-                self.begin_trading();
+                self.begin_trading_status();
                 self.schedule_rules_refresh();
                 for strategy in (0..self.strategies.len()).map(|index| StrategyId(index as u16)) {
                     self.tell_state(strategy);
@@ -467,7 +467,7 @@ impl Engine {
         self.ask_again_for_recent_orders();
         self.watch_countdowns();
         self.watch_cover();
-        self.watch_trading();
+        self.watch_trading_status();
         self.ask_for_closes();
         self.watch_marks();
         self.watch_feeds();

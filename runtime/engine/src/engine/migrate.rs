@@ -34,7 +34,7 @@ use windvane_evidence::unconfigured_positions::UnconfiguredPositions;
 use windvane_model::decimal::Amount;
 use windvane_model::ids::Time;
 use windvane_model::order::Surface;
-use windvane_supervision::blocks::Trading;
+use windvane_supervision::blocks::TradingStatus;
 use windvane_supervision::feeds::Feeds;
 use windvane_supervision::margin::Margins;
 use windvane_supervision::refusals::{Crossings, ExitRefusals};
@@ -75,7 +75,7 @@ pub(super) fn migrate(version: u32, content: &[u8]) -> Option<Cow<'_, [u8]>> {
 fn added_in_9() -> Vec<u8> {
     // Writing to memory cannot fail, and every length in our types is known.
     let fields = (
-        Trading::default(),
+        TradingStatus::default(),
         OutsideCloses::default(),
         Instances::unlisted(),
         ForcedCloses::default(),

@@ -96,7 +96,7 @@ mod stated_fills;
 mod stated_positions;
 mod steer;
 mod trades;
-mod trading;
+mod trading_status;
 mod transfers;
 mod triggers;
 mod unconfigured_positions;
@@ -152,7 +152,7 @@ use windvane_model::risk::{LossWatch, RateWindow, RiskLimits};
 use windvane_model::rules::{CompiledRules, InstrumentError};
 use windvane_model::run_state::{Latch, RunState};
 use windvane_model::timer::{Timer, Timers};
-use windvane_supervision::blocks::Trading;
+use windvane_supervision::blocks::TradingStatus;
 use windvane_supervision::feeds::Feeds;
 use windvane_supervision::margin::Margins;
 use windvane_supervision::refusals::{Crossings, ExitRefusals};
@@ -208,7 +208,7 @@ pub struct Engine {
     recovered_fills: i64,
     timers: Timers,
     recorder: Recorder,
-    trading: Trading,
+    trading_status: TradingStatus,
     outside_closes: OutsideCloses,
     instances: Instances,
     forced: ForcedCloses,
@@ -401,7 +401,7 @@ impl Engine {
             recovered_fills: 0,
             timers: Timers::default(),
             recorder,
-            trading: Trading::default(),
+            trading_status: TradingStatus::default(),
             outside_closes: OutsideCloses::default(),
             venue_waits: BTreeMap::new(),
             instances: Instances::default(),

@@ -122,7 +122,7 @@ impl Engine {
         }
         state.fault = Some(kind);
         let on_fault = state.config.on_fault;
-        self.trading.note_fault(strategy, self.now);
+        self.trading_status.note_fault(strategy, self.now);
         self.timers.cancel_of(strategy);
         self.notices.push_back(Notice::Quarantined {
             time: self.now,

@@ -159,7 +159,7 @@ impl Engine {
                 own.rate = state.rate.clone();
                 own.unsaved_order_ends.clone_from(&state.unsaved_order_ends);
                 if let Some(since) = self.fault_since(StrategyId(place as u16)) {
-                    heir.trading.note_fault(*strategy, since);
+                    heir.trading_status.note_fault(*strategy, since);
                 }
             }
         }

@@ -84,7 +84,7 @@ impl Engine {
         self.accept_loss(strategy);
         let state = &mut self.strategies[usize::from(strategy.0)];
         let was_faulty = state.fault.take().is_some();
-        self.trading.end_fault(strategy);
+        self.trading_status.end_fault(strategy);
         if was_faulty && state.latch != Latch::Halted {
             self.end_flattening(strategy);
         }

@@ -64,7 +64,7 @@ mod stated_fills;
 mod steering;
 mod stream_down;
 mod succession;
-mod trading;
+mod trading_status;
 mod triggers;
 mod unconfigured_positions;
 mod unknown;

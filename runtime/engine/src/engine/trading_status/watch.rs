@@ -11,21 +11,21 @@ use super::super::Engine;
 
 impl Engine {
     /// Begins a run: blocks the symbols that do not trade.
-    pub(in super::super) fn begin_trading(&mut self) {
-        self.trading.begin_run(self.now);
+    pub(in super::super) fn begin_trading_status(&mut self) {
+        self.trading_status.begin_run(self.now);
         for index in 0..self.instruments.len() {
             self.take_status(InstrumentId(index as u16));
         }
     }
 
     /// Ends blocks by time or balance, and probes the trading right when a probe is due.
-    pub(in super::super) fn watch_trading(&mut self) {
+    pub(in super::super) fn watch_trading_status(&mut self) {
         let now = self.now;
         let available = |surface, asset| self.available(surface, asset);
-        for block in self.trading.over(available, now) {
+        for block in self.trading_status.over(available, now) {
             self.unblock(block);
         }
-        let tries = self.trading.begin_trials(now);
+        let tries = self.trading_status.begin_trials(now);
         if tries {
             self.tell_trial();
         }
@@ -40,9 +40,9 @@ impl Engine {
     /// that no order needs is disarmed a moment later.
     fn try_countdowns(&mut self) {
         let now = self.now;
-        for instrument in self.trading.countdowns_to_try(now) {
+        for instrument in self.trading_status.countdowns_to_try(now) {
             if self.arm_on_trial(instrument) {
-                self.trading.note_countdown_tried(instrument, now);
+                self.trading_status.note_countdown_tried(instrument, now);
             }
         }
     }
@@ -52,11 +52,11 @@ impl Engine {
     pub(super) fn probe_if_due(&mut self, surface: Surface) {
         let now = self.now;
         let runs = |live: &super::super::LiveRun| live.is_running() && !live.stopping;
-        let stopped = self.trading.has(TradingBlock::Stopped(surface));
+        let stopped = self.trading_status.has(TradingBlock::Stopped(surface));
         if stopped || !self.live.as_ref().is_some_and(runs) {
             return;
         }
-        if self.trading.is_probe_due(surface, now) {
+        if self.trading_status.is_probe_due(surface, now) {
             self.probe(surface);
         }
     }
@@ -67,11 +67,11 @@ impl Engine {
         };
         let ids = (0..self.instruments.len()).map(|index| InstrumentId(index as u16));
         let of_surface = ids.filter(|id| self.surface_of(*id) == surface);
-        let is_blocked = |id: &InstrumentId| self.trading.has(TradingBlock::Instrument(*id));
+        let is_blocked = |id: &InstrumentId| self.trading_status.has(TradingBlock::Instrument(*id));
         let Some(instrument) = of_surface.min_by_key(is_blocked) else {
             return;
         };
-        self.trading.note_probe(surface, self.now);
+        self.trading_status.note_probe(surface, self.now);
         self.emit(Effect::Send {
             record: 0,
             request: Box::new(Request::Cancel {
@@ -103,7 +103,7 @@ impl Engine {
     /// ended. One order may be tried at once, and the trading right and countdowns are tested.
     /// Returns whether there is anything to try.
     pub(in super::super) fn try_blocks_again(&mut self) -> bool {
-        let tried = self.trading.try_again(
+        let tried = self.trading_status.try_again(
             &mut self.exit_refusals,
             &mut self.crossings,
             &self.instruments,

@@ -32,18 +32,18 @@ use super::Engine;
 impl Engine {
     /// Every block in force, with its state, in a fixed order.
     pub fn blocks(&self) -> impl Iterator<Item = (TradingBlock, &BlockState)> {
-        self.trading.blocks()
+        self.trading_status.blocks()
     }
 
     /// Since when a strategy is quarantined; `None` if it is not, or if the time is not known.
     pub fn fault_since(&self, strategy: StrategyId) -> Option<Time> {
-        self.trading.fault_since(strategy)
+        self.trading_status.fault_since(strategy)
     }
 
     /// Running series of refused orders, and of post-only orders that ended at once: by strategy,
     /// instrument and side.
     pub fn refusals(&self) -> impl Iterator<Item = (StrategyId, InstrumentId, Side, &Refusals)> {
-        let openings = self.trading.refusals().iter();
+        let openings = self.trading_status.refusals().iter();
         let openings = openings.chain(self.crossings.series());
         let all = openings.chain(&self.exit_refusals);
         all.map(|((strategy, instrument, side), refusals)| {
@@ -69,7 +69,7 @@ impl Engine {
 
     /// Whether the trading status allows an order. No block stops an order that reduces a position,
     /// but such an order pauses for some seconds after repeated refusals.
-    pub(super) fn check_trading(
+    pub(super) fn check_trading_status(
         &self,
         strategy: StrategyId,
         terms: &OrderTerms,
@@ -93,7 +93,7 @@ impl Engine {
             };
         }
         let rules = &self.instruments[usize::from(terms.instrument.0)];
-        self.trading.check_opening(
+        self.trading_status.check_opening(
             &self.crossings,
             strategy,
             terms,
@@ -112,19 +112,19 @@ impl Engine {
         reduces: bool,
         rejection: Rejection,
     ) -> Rejection {
-        self.trading.of_block(terms, reduces, rejection)
+        self.trading_status.of_block(terms, reduces, rejection)
     }
 
     /// Whether the trading status forbids an opening order, and no order may be tried. A trial
     /// order was already accepted when it was submitted.
     pub(super) fn is_blocked(&self, terms: &OrderTerms) -> bool {
         let rules = &self.instruments[usize::from(terms.instrument.0)];
-        self.trading.is_blocked(terms, rules)
+        self.trading_status.is_blocked(terms, rules)
     }
 
     /// Whether the trading status is the only degraded reason: the rest of the state is certain, so
     /// that strategies may close.
-    pub(super) fn only_trading_is_blocked(&self) -> bool {
+    pub(super) fn is_degraded_only_by_trading_status(&self) -> bool {
         let of_trading = |reason: &DegradedReason| {
             matches!(
                 reason,
@@ -138,7 +138,7 @@ impl Engine {
     /// Counts an opening order that was not sent because of a block.
     pub(super) fn note_withheld(&mut self, terms: &OrderTerms, rule: Rule) {
         if let Some(rules) = self.instruments.get(usize::from(terms.instrument.0)) {
-            self.trading.note_withheld(terms, rule, rules);
+            self.trading_status.note_withheld(terms, rule, rules);
         }
     }
 
@@ -146,12 +146,12 @@ impl Engine {
     /// for a longer pause.
     pub(super) fn note_trial(&mut self, terms: &OrderTerms) {
         let rules = &self.instruments[usize::from(terms.instrument.0)];
-        self.trading.note_trial(terms, rules, self.now);
+        self.trading_status.note_trial(terms, rules, self.now);
     }
 
     /// Begins a block, or notes that it continues.
     fn block(&mut self, block: TradingBlock, code: i32) {
-        match self.trading.renew(block, code, self.now) {
+        match self.trading_status.renew(block, code, self.now) {
             Some(true) => self.tell_trial(),
             Some(false) => {}
             None => {
@@ -165,7 +165,7 @@ impl Engine {
     }
 
     fn begin_block(&mut self, block: TradingBlock, state: BlockState) {
-        if !self.trading.begin(block, state.clone()) {
+        if !self.trading_status.begin(block, state.clone()) {
             return;
         }
         self.notices.push_back(Notice::Blocked {
@@ -173,14 +173,14 @@ impl Engine {
             block,
             state,
         });
-        self.trading_changed();
+        self.trading_status_changed();
     }
 
     /// Ends a block, and the pauses of strategies that it concerned.
     fn unblock(&mut self, block: TradingBlock) {
         let now = self.now;
         let ended = self
-            .trading
+            .trading_status
             .end(block, &mut self.exit_refusals, &self.instruments, now);
         let Some(state) = ended else {
             return;
@@ -191,7 +191,7 @@ impl Engine {
             block,
             state,
         });
-        self.trading_changed();
+        self.trading_status_changed();
     }
 
     /// Ends the pauses of closing orders that a block concerned: they are sent now.
@@ -210,9 +210,9 @@ impl Engine {
     }
 
     /// Decides again which accounts are degraded because of their trading status.
-    fn trading_changed(&mut self) {
+    fn trading_status_changed(&mut self) {
         for surface in Surface::ALL.iter().copied() {
-            let blocked = self.trading.blocks_account(surface);
+            let blocked = self.trading_status.blocks_account(surface);
             let blocked = blocked || self.no_countdown_is_armed(surface);
             self.set_degraded(DegradedReason::TradingBlocked(surface), blocked);
         }
@@ -223,16 +223,16 @@ impl Engine {
     /// opened.
     fn no_countdown_is_armed(&self, surface: Surface) -> bool {
         let instruments = self.evidence().instruments_of(surface);
-        let is_blocked = |id: &InstrumentId| self.trading.lacks_countdown(*id);
+        let is_blocked = |id: &InstrumentId| self.trading_status.lacks_countdown(*id);
         !instruments.is_empty() && instruments.iter().all(is_blocked)
     }
 
     /// Whether the trading status is the only degraded reason, and one order may show whether it
     /// has ended.
     pub(super) fn is_on_trial(&self) -> bool {
-        self.trading.blocks_any()
-            && self.only_trading_is_blocked()
-            && self.trading.are_accounts_on_trial()
+        self.trading_status.blocks_any()
+            && self.is_degraded_only_by_trading_status()
+            && self.trading_status.are_accounts_on_trial()
     }
 
     /// Reports to strategies that they may try an order, or that they may no longer.
@@ -250,7 +250,8 @@ impl Engine {
     /// Since when the venue refuses the countdown of an instrument, to this key or in general.
     pub(super) fn countdown_refused_since(&self, instrument: InstrumentId) -> Option<Time> {
         let surface = self.surface_of(instrument);
-        self.trading.countdown_refused_since(surface, instrument)
+        self.trading_status
+            .countdown_refused_since(surface, instrument)
     }
 
     /// Ends the block of an instrument, because the venue armed its countdown.
@@ -276,6 +277,6 @@ impl Engine {
         }
         self.block(block, 0);
         // The next read of the status ends the block, not an order.
-        self.trading.end_trial(block);
+        self.trading_status.end_trial(block);
     }
 }

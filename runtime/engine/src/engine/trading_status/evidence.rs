@@ -95,7 +95,7 @@ impl Engine {
         if !opens(terms) || self.closes_held(party.0, terms) {
             return count_exit(&mut self.exit_refusals, party, refusal.code, self.now);
         }
-        self.trading.count_refusal(party, refusal, self.now)
+        self.trading_status.count_refusal(party, refusal, self.now)
     }
 
     /// Whether an order closes at most the strategy's position.
@@ -139,12 +139,12 @@ impl Engine {
                 return;
             }
         };
-        self.trading.note_rejected(block);
+        self.trading_status.note_rejected(block);
     }
 
     fn lack_funds(&mut self, surface: Surface, asset: windvane_model::AssetId, code: i32) {
         let block = TradingBlock::Funds(surface, asset);
-        let agreed = self.trading.note_short(surface, asset, self.now);
+        let agreed = self.trading_status.note_short(surface, asset, self.now);
         if agreed || self.available(surface, asset) <= Amount::ZERO {
             self.block(block, code);
         }
@@ -158,7 +158,9 @@ impl Engine {
         let (strategy, submitted) = (order.strategy, order.submitted);
         let (instrument, surface) = (order.instrument(), self.surface_of(order.instrument()));
         let rules = &self.instruments[usize::from(instrument.0)];
-        let found = self.trading.accept(&mut self.exit_refusals, order, rules);
+        let found = self
+            .trading_status
+            .accept(&mut self.exit_refusals, order, rules);
         for refusals in found.series {
             self.notices.push_back(Notice::RefusalsOver {
                 time: self.now,
@@ -186,7 +188,7 @@ impl Engine {
             return false;
         };
         if probed.is_some() {
-            self.trading.note_probed(surface, self.now);
+            self.trading_status.note_probed(surface, self.now);
         }
         match outcome {
             Outcome::Done(_) => self.show_right(surface, self.now),
@@ -218,7 +220,7 @@ impl Engine {
 
     /// Handles a refusal of the key on a route that needs the trading right.
     fn deny_right(&mut self, surface: Surface, code: i32, of_order: bool) {
-        let denied = self.trading.deny_right(surface, of_order, self.now);
+        let denied = self.trading_status.deny_right(surface, of_order, self.now);
         if let Some(block) = denied.block {
             self.block(block, code);
         }
@@ -229,7 +231,7 @@ impl Engine {
 
     /// Handles a response that proves the trading right, for a request made at time `asked`.
     fn show_right(&mut self, surface: Surface, asked: Time) {
-        if let Some(block) = self.trading.show_right(surface, asked) {
+        if let Some(block) = self.trading_status.show_right(surface, asked) {
             self.unblock(block);
         }
     }
@@ -239,7 +241,7 @@ impl Engine {
         let block = TradingBlock::CanTrade(surface);
         if !can_trade {
             self.block(block, 0);
-        } else if self.trading.has(block) {
+        } else if self.trading_status.has(block) {
             // The earlier refusals of orders had the same cause.
             for block in [
                 block,
@@ -248,7 +250,7 @@ impl Engine {
             ] {
                 self.unblock(block);
             }
-            self.trading.probe_now(surface, self.now);
+            self.trading_status.probe_now(surface, self.now);
         }
     }
 
@@ -261,7 +263,7 @@ impl Engine {
             return;
         }
         let until = Some(self.now.plus_ms(for_ms));
-        if self.trading.renew_stop(block, why, until) {
+        if self.trading_status.renew_stop(block, why, until) {
             return;
         }
         let state = BlockState {
