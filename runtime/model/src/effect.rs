@@ -48,7 +48,7 @@ pub enum Effect {
     },
     /// Send a heartbeat to the watchdog process of spot orders. Without heartbeats, the watchdog
     /// cancels them.
-    Beat {
+    Heartbeat {
         /// Number of the heartbeat: the previous number plus one.
         number: u64,
     },

@@ -43,7 +43,7 @@ pub enum Timer {
         instrument: InstrumentId,
     },
     /// Send a heartbeat to the watchdog process. Only in a live run.
-    Beat,
+    Heartbeat,
     /// Read the rules of a surface's instruments again. Only in a live run.
     Rules {
         /// Surface.

@@ -224,7 +224,7 @@ impl RecordFormatter {
             RecordedEffect::Reconnect { surface } => {
                 json!({"kind": "reconnect", "surface": surface.as_str()})
             }
-            RecordedEffect::Beat { number } => json!({"kind": "beat", "number": number}),
+            RecordedEffect::Heartbeat { number } => json!({"kind": "beat", "number": number}),
         }
     }
 

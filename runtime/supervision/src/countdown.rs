@@ -17,11 +17,11 @@ const TRIES_MAX: u32 = 3;
 
 /// Why an order that waited for cover was taken back without being sent.
 #[derive(Clone, Copy, Debug)]
-pub enum NotCovered {
+pub enum UnsentReason {
     /// The venue accepts no request.
     VenueWait,
     /// The last countdown was disarmed, and the next one can be armed only after a long time.
-    LettingGo,
+    Disarming,
     /// The venue did not arm the countdown.
     Failed,
     /// The countdown was armed late.
@@ -32,7 +32,7 @@ pub enum NotCovered {
     Watchdog,
 }
 
-impl NotCovered {
+impl UnsentReason {
     /// The reason as a text for people.
     pub const fn reason(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl NotCovered {
                 "the venue takes no request, because a limit was exceeded; windvane status says for \
                  how long"
             }
-            Self::LettingGo => {
+            Self::Disarming => {
                 "the countdown of the symbol was stopped, and the venue may still receive a copy of \
                  that request: no countdown can be armed soon enough for this order"
             }
@@ -70,7 +70,7 @@ pub struct CountdownWait {
 
 /// Why an order that waited for the journal is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeptBack {
+pub enum WithheldReason {
     /// It ended while it waited.
     Ended,
     /// It was cancelled.
@@ -83,7 +83,7 @@ pub enum KeptBack {
     Uncovered,
 }
 
-impl KeptBack {
+impl WithheldReason {
     /// The reason as a text for people.
     pub const fn reason(self) -> &'static str {
         match self {
@@ -132,7 +132,7 @@ pub struct Countdown {
 
 /// What follows from a response about a countdown.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum CountdownResponse {
     /// It is armed: orders cover again.
     Armed {
         /// The orders that waited, with the record of the intent of each.
@@ -145,7 +145,7 @@ pub enum Answer {
     /// It may be disarmed.
     MayBeDisarmed,
     /// The venue did not disarm it.
-    Kept,
+    StillArmed,
     /// It was not armed.
     Failed {
         /// It failed too often: the orders that wait are refused.
@@ -176,7 +176,7 @@ pub struct Renewal {
 
 /// What is done when a renewal is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum RenewalStep {
     /// It is armed or renewed.
     Arm,
     /// The orders that wait are refused. Resting orders still depend on the countdown: it is
@@ -212,8 +212,8 @@ impl Countdown {
     /// done so, the pause continues. Its countdown still runs. Deadlines that have passed are
     /// dropped.
     pub fn inherit(&mut self, old: &Self, now: Time, absence_ms: i64) {
-        let letting_go = old.asked.is_some_and(|(length_ms, _)| length_ms == 0);
-        let not_before = letting_go.then(|| now.plus_ms(absence_ms));
+        let was_disarming = old.asked.is_some_and(|(length_ms, _)| length_ms == 0);
+        let not_before = was_disarming.then(|| now.plus_ms(absence_ms));
         let in_force = |at: Option<Time>| at.filter(|at| now < *at);
         self.not_before = not_before.max(in_force(old.not_before));
         self.may_run = old.may_run;
@@ -292,7 +292,7 @@ impl Countdown {
     }
 
     /// Whether the countdown is being disarmed, or was just disarmed.
-    pub fn is_letting_go(&self, now: Time) -> bool {
+    pub fn is_disarming(&self, now: Time) -> bool {
         let asked = self.asked.is_some_and(|(length_ms, _)| length_ms == 0);
         asked || self.is_barred(now, 0)
     }
@@ -323,7 +323,7 @@ impl Countdown {
         outcome: &Outcome<u64>,
         config: &LiveConfig,
         now: Time,
-    ) -> Option<Answer> {
+    ) -> Option<CountdownResponse> {
         let (length_ms, asked) = self.asked.take()?;
         Some(match (outcome, length_ms) {
             (Outcome::Done(0), 0) => {
@@ -335,7 +335,7 @@ impl Countdown {
                     self.may_run = None;
                     self.unsettled = false;
                 }
-                Answer::Disarmed(self.arriving)
+                CountdownResponse::Disarmed(self.arriving)
             }
             (Outcome::Done(granted_ms @ 1..), 1..) => {
                 self.failures = 0;
@@ -344,20 +344,20 @@ impl Countdown {
                 let margin_ms = margin_ms(config.countdown_ms);
                 self.until = Some(asked.plus_ms(length_ms - margin_ms));
                 let held = std::mem::take(&mut self.held);
-                Answer::Armed { held, asked }
+                CountdownResponse::Armed { held, asked }
             }
             (Outcome::Done(1..) | Outcome::Unknown, 0) => {
                 self.until = None;
                 self.not_before = Some(now.plus_ms(config.absence_ms));
-                Answer::MayBeDisarmed
+                CountdownResponse::MayBeDisarmed
             }
-            (Outcome::Refused(_), 0) => Answer::Kept,
+            (Outcome::Refused(_), 0) => CountdownResponse::StillArmed,
             // A countdown of zero means disarmed.
             (Outcome::Done(0) | Outcome::Refused(_) | Outcome::Unknown, _) => {
                 self.failures += 1;
                 let arriving = asked.plus_ms(config.absence_ms);
                 self.arriving = self.arriving.max(Some(arriving));
-                Answer::Failed {
+                CountdownResponse::Failed {
                     is_tired: self.failures >= TRIES_MAX,
                     is_uncovered: self.until.is_none(),
                 }
@@ -369,36 +369,36 @@ impl Countdown {
     /// is healthy. The countdown of a symbol is disarmed after a whole renewal interval without
     /// orders. Otherwise a strategy that only replaces its orders would have to wait for the next
     /// countdown.
-    pub fn renew(&mut self, facts: &Renewal) -> Step {
+    pub fn renew(&mut self, facts: &Renewal) -> RenewalStep {
         let (now, keeps) = (facts.now, facts.keeps_orders);
         let is_armed = self.until.is_some();
         let may_idle = !self.idle && self.until.is_some_and(|until| facts.next < until);
         let may_idle = may_idle || is_armed && !facts.knows_predecessors;
         if self.is_waited_for() {
             if facts.is_healthy {
-                Step::Arm
+                RenewalStep::Arm
             } else {
-                Step::Refuse
+                RenewalStep::Refuse
             }
         } else if !facts.rests && !keeps && may_idle && !planted!(LetGoResting) {
             self.idle = true;
-            Step::Idle
+            RenewalStep::Idle
         } else if !facts.rests || keeps {
             // Disarm again: if the first disarm was lost, a live countdown would cancel orders that
             // are kept. It would also cancel orders of outside parties when no own order needs it.
             if is_armed || self.may_run(now) && (keeps || self.unsettled) {
-                Step::Disarm
+                RenewalStep::Disarm
             } else {
-                Step::Nothing
+                RenewalStep::Nothing
             }
         } else if facts.are_all_stopped {
-            Step::Wait
+            RenewalStep::Wait
         } else if facts.is_healthy {
             // Armed even without a running countdown: an order may have arrived after its countdown
             // ran out.
-            Step::Arm
+            RenewalStep::Arm
         } else {
-            Step::Withhold { is_armed }
+            RenewalStep::Withhold { is_armed }
         }
     }
 

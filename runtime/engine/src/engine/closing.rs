@@ -245,7 +245,7 @@ impl Engine {
     /// Whether a closing order may be sent now. An order that may open a position needs the
     /// countdown.
     pub(super) fn may_close(&self, terms: &OrderTerms) -> bool {
-        let covered = self.only_reduces(terms) || !self.is_letting_go(terms.instrument);
+        let covered = self.only_reduces(terms) || !self.is_disarming(terms.instrument);
         self.is_certain(terms.instrument) && covered
     }
 

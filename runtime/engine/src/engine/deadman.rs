@@ -18,7 +18,7 @@ use windvane_model::refusal::Blame;
 use windvane_model::run_state::Latch;
 use windvane_model::timer::Timer;
 use windvane_supervision::countdown::{
-    Answer, Countdown, CountdownWait, KeptBack, NotCovered, Renewal, Step,
+    Countdown, CountdownResponse, CountdownWait, Renewal, RenewalStep, UnsentReason, WithheldReason,
 };
 
 use super::Engine;
@@ -72,15 +72,15 @@ impl Engine {
     /// input. It must be covered, must have been covered all the time, and must still be wanted. An
     /// order whose cover ran out meanwhile counts as lost: the venue might report it missing while
     /// it is still in flight.
-    pub fn may_leave(&self, order: &NewOrder, now: Time) -> bool {
-        self.kept_back(order, now).is_none()
+    pub fn may_send_now(&self, order: &NewOrder, now: Time) -> bool {
+        self.withheld_reason(order, now).is_none()
     }
 
     /// Why an order that waited for the journal must not be sent; `None` if it may be sent.
-    pub fn kept_back(&self, order: &NewOrder, now: Time) -> Option<KeptBack> {
+    pub fn withheld_reason(&self, order: &NewOrder, now: Time) -> Option<WithheldReason> {
         let own = order.client_order_id.parse_own();
         let Some(known) = own.and_then(|(.., seq)| self.orders.live(seq)) else {
-            return Some(KeptBack::Ended);
+            return Some(WithheldReason::Ended);
         };
         if self.live.is_none() || planted!(PlaceBeforeArmed) {
             return None;
@@ -89,9 +89,9 @@ impl Engine {
             // A halt cancels waiting orders.
             let halted = self.is_stopped(known);
             return Some(if halted {
-                KeptBack::Halted
+                WithheldReason::Halted
             } else {
-                KeptBack::TakenBack
+                WithheldReason::TakenBack
             });
         }
         let instrument = order.terms.instrument;
@@ -100,9 +100,10 @@ impl Engine {
         let needs_cover = futures && !self.only_reduces(&known.terms);
         let covered = !needs_cover || self.covered_until(instrument).is_some_and(runs);
         if !covered || known.lost.is_some() {
-            return Some(KeptBack::Uncovered);
+            return Some(WithheldReason::Uncovered);
         }
-        self.is_stale(known.seq, now).then_some(KeptBack::Late)
+        self.is_stale(known.seq, now)
+            .then_some(WithheldReason::Late)
     }
 
     /// Whether an order waited too long to be sent.
@@ -137,7 +138,7 @@ impl Engine {
         let (instrument, now) = (order.instrument(), self.now);
         let surface = self.surface_of(instrument);
         if self.venue_wait(surface).is_some() {
-            self.refuse_unsent(seq, NotCovered::VenueWait);
+            self.refuse_unsent(seq, UnsentReason::VenueWait);
             return;
         }
         if self.is_watched(surface) {
@@ -164,7 +165,7 @@ impl Engine {
             return;
         }
         if countdown.is_barred(now, PATIENCE_MS) {
-            self.refuse_unsent(seq, NotCovered::LettingGo);
+            self.refuse_unsent(seq, UnsentReason::Disarming);
             return;
         }
         countdown.hold(seq, record);
@@ -220,7 +221,7 @@ impl Engine {
     }
 
     /// Refuses an order that was not sent.
-    pub(super) fn refuse_unsent(&mut self, seq: OrderSeq, why: NotCovered) {
+    pub(super) fn refuse_unsent(&mut self, seq: OrderSeq, why: UnsentReason) {
         self.note_not_placed(seq, &Refusal::not_sent(why.reason()));
         self.take_back(seq, OrderMove::Reject);
     }
@@ -247,7 +248,7 @@ impl Engine {
             let asked = countdown.is_some_and(Countdown::is_asked);
             live.is_healthy(Surface::Futures, now) && !live.stopping && !asked
         });
-        let can = is_free && !self.is_letting_go(instrument);
+        let can = is_free && !self.is_disarming(instrument);
         if can {
             self.arm(instrument);
         }
@@ -291,7 +292,7 @@ impl Engine {
             return;
         };
         match answer {
-            Answer::Disarmed(arriving) => {
+            CountdownResponse::Disarmed(arriving) => {
                 self.refuse_barred(instrument);
                 if let Some(arriving) = arriving.filter(|_| !self.is_waited_for(instrument)) {
                     // An abandoned request may still arm the countdown again.
@@ -299,7 +300,7 @@ impl Engine {
                     return;
                 }
             }
-            Answer::Armed { held, asked } => {
+            CountdownResponse::Armed { held, asked } => {
                 let was_blocked = self.trading_status.lacks_countdown(instrument);
                 let blind = !live.is_actionable(Surface::Futures);
                 self.notices.push_back(Notice::Heartbeat {
@@ -323,20 +324,20 @@ impl Engine {
                     // The strategy decided on a state that is degraded now
                     // (`docs/promises.md#5-blind-means-careful`), or too long ago.
                     let order = self.orders.live(seq);
-                    let may_leave = order.is_none_or(|order| self.may_still_leave(order));
-                    if blind || !may_leave {
-                        self.refuse_unsent(seq, NotCovered::Degraded);
+                    let may_send = order.is_none_or(|order| self.may_still_leave(order));
+                    if blind || !may_send {
+                        self.refuse_unsent(seq, UnsentReason::Degraded);
                     } else if self.is_stale(seq, now) {
-                        self.refuse_unsent(seq, NotCovered::Late);
+                        self.refuse_unsent(seq, UnsentReason::Late);
                     } else {
                         self.send_order(seq, record);
                     }
                 }
                 return;
             }
-            Answer::MayBeDisarmed => self.refuse_barred(instrument),
-            Answer::Kept => {}
-            Answer::Failed {
+            CountdownResponse::MayBeDisarmed => self.refuse_barred(instrument),
+            CountdownResponse::StillArmed => {}
+            CountdownResponse::Failed {
                 is_tired,
                 is_uncovered,
             } => {
@@ -349,7 +350,7 @@ impl Engine {
                     self.degrade_for_countdown(instrument);
                 }
                 if is_tired {
-                    self.refuse_held(instrument, NotCovered::Failed);
+                    self.refuse_held(instrument, UnsentReason::Failed);
                     match outcome {
                         Outcome::Refused(refusal) if refusal.is_not_sent() => {}
                         // The key's trading block already reports this, because cancels and closes
@@ -422,20 +423,20 @@ impl Engine {
     fn refuse_barred(&mut self, instrument: InstrumentId) {
         let countdown = self.countdown(instrument);
         if countdown.is_some_and(|it| it.is_barred(self.now, PATIENCE_MS)) {
-            self.refuse_held(instrument, NotCovered::LettingGo);
+            self.refuse_held(instrument, UnsentReason::Disarming);
         }
     }
 
     /// Whether a symbol's countdown is being disarmed, or was just disarmed: a new order would be
     /// refused.
-    pub(super) fn is_letting_go(&self, instrument: InstrumentId) -> bool {
+    pub(super) fn is_disarming(&self, instrument: InstrumentId) -> bool {
         let countdown = self.countdown(instrument);
-        countdown.is_some_and(|it| it.is_letting_go(self.now))
+        countdown.is_some_and(|it| it.is_disarming(self.now))
     }
 
     /// Refuses the orders that wait for a countdown, without sending them. They must not wait for
     /// ever for a countdown that cannot be armed.
-    fn refuse_held(&mut self, instrument: InstrumentId, why: NotCovered) {
+    fn refuse_held(&mut self, instrument: InstrumentId, why: UnsentReason) {
         let Some(live) = &mut self.live else { return };
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
         for (seq, _) in countdown.take_held() {
@@ -448,7 +449,7 @@ impl Engine {
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
             if self.is_waited_for(instrument) {
-                self.refuse_held(instrument, NotCovered::VenueWait);
+                self.refuse_held(instrument, UnsentReason::VenueWait);
             }
         }
     }
@@ -475,16 +476,16 @@ impl Engine {
             return;
         };
         match countdown.renew(&facts) {
-            Step::Arm => self.arm(instrument),
-            Step::Disarm => self.ask_countdown(instrument, 0),
-            Step::Nothing => {}
-            Step::Idle => self.timers.set(facts.next, Timer::Renew { instrument }),
-            Step::Refuse => {
-                self.refuse_held(instrument, NotCovered::Degraded);
+            RenewalStep::Arm => self.arm(instrument),
+            RenewalStep::Disarm => self.ask_countdown(instrument, 0),
+            RenewalStep::Nothing => {}
+            RenewalStep::Idle => self.timers.set(facts.next, Timer::Renew { instrument }),
+            RenewalStep::Refuse => {
+                self.refuse_held(instrument, UnsentReason::Degraded);
                 self.look_again(instrument);
             }
-            Step::Wait => self.look_again(instrument),
-            Step::Withhold { is_armed } => {
+            RenewalStep::Wait => self.look_again(instrument),
+            RenewalStep::Withhold { is_armed } => {
                 if is_armed {
                     self.notices.push_back(Notice::Heartbeat {
                         time: now,
@@ -541,8 +542,8 @@ impl Engine {
     }
 
     /// Covers the resting orders when a run becomes ready, including adopted ones.
-    pub(super) fn arm_what_rests(&mut self) {
-        self.beat();
+    pub(super) fn arm_resting_orders(&mut self) {
+        self.send_heartbeat();
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
             if self.surface_of(instrument) == Surface::Futures {
@@ -552,7 +553,7 @@ impl Engine {
     }
 
     /// Disarms every countdown: orders stay open when the run ends.
-    pub(super) fn let_all_go(&mut self) {
+    pub(super) fn disarm_all(&mut self) {
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
             let live = self.live.as_ref();

@@ -264,7 +264,7 @@ impl Engine {
             LiveInput::Journal { healthy } => self.set_degraded(DegradedReason::Journal, !healthy),
             LiveInput::Stop => self.stop(),
             LiveInput::Watchdog { armed } => self.handle_watchdog(armed),
-            LiveInput::BeatHeard { number } => self.handle_beat_heard(number),
+            LiveInput::HeartbeatAcknowledged { number } => self.handle_heartbeat_ack(number),
             LiveInput::Stopped {
                 surface,
                 why,
@@ -466,7 +466,7 @@ impl Engine {
         self.ask_again_for_outside_orders();
         self.ask_again_for_recent_orders();
         self.watch_countdowns();
-        self.watch_cover();
+        self.watch_heartbeats();
         self.watch_trading_status();
         self.ask_for_closes();
         self.watch_marks();
@@ -501,7 +501,7 @@ impl Engine {
         live.stopping = true;
         let on_stop = live.config.on_stop;
         match on_stop {
-            OnStop::Keep => self.let_all_go(),
+            OnStop::Keep => self.disarm_all(),
             OnStop::Cancel => {
                 for index in 0..self.strategies.len() {
                     self.cancel_own(StrategyId(index as u16));
@@ -578,7 +578,7 @@ impl Engine {
             // A fill may arrive before the next price: its cost counts as a loss.
             self.fix_known_equity();
         }
-        self.arm_what_rests();
+        self.arm_resting_orders();
         true
     }
 }

@@ -606,7 +606,7 @@ impl Engine {
                 Timer::Watch => self.watch(),
                 Timer::Reconcile { surface } => self.reconcile(surface),
                 Timer::Renew { instrument } => self.renew(instrument),
-                Timer::Beat => self.beat_due(),
+                Timer::Heartbeat => self.heartbeat_due(),
                 Timer::Rules { surface } => self.read_rules(surface),
                 Timer::VenueWait { surface } => self.venue_wait_over(surface),
                 Timer::CloseSnapshot { .. } => self.continue_all_flattening(),

@@ -478,12 +478,12 @@ fn waiting(account: &mut Account) -> NewOrder {
 fn an_order_may_not_leave_after_its_countdown_expired() {
     let mut account = ready();
     let order = waiting(&mut account);
-    assert!(account.engine.may_leave(&order, account.now));
+    assert!(account.engine.may_send_now(&order, account.now));
     for _ in 0..30 {
         account.pass(999);
     }
     assert!(
-        !account.engine.may_leave(&order, account.now),
+        !account.engine.may_send_now(&order, account.now),
         "nothing renewed it"
     );
 }
@@ -494,9 +494,12 @@ fn after_a_process_stall_an_old_order_may_not_leave() {
     let order = waiting(&mut account);
     let until = account.engine.covered_until(BTC).unwrap();
     let later = |ms| account.now.plus_ms(ms);
-    assert!(account.engine.may_leave(&order, later(2_000)));
-    assert!(!account.engine.may_leave(&order, later(3_000)), "it is old");
-    assert!(!account.engine.may_leave(&order, until));
+    assert!(account.engine.may_send_now(&order, later(2_000)));
+    assert!(
+        !account.engine.may_send_now(&order, later(3_000)),
+        "it is old"
+    );
+    assert!(!account.engine.may_send_now(&order, until));
 }
 
 #[test]
@@ -504,9 +507,9 @@ fn an_order_may_not_leave_after_its_time_limit() {
     let mut account = ready();
     let order = waiting(&mut account);
     account.wait(2);
-    assert!(account.engine.may_leave(&order, account.now));
+    assert!(account.engine.may_send_now(&order, account.now));
     account.wait(1);
-    assert!(!account.engine.may_leave(&order, account.now));
+    assert!(!account.engine.may_send_now(&order, account.now));
 }
 
 #[test]
@@ -519,9 +522,9 @@ fn a_cancelled_or_halted_order_may_not_leave() {
     for unwant in unwant {
         let mut account = ready();
         let order = waiting(&mut account);
-        assert!(account.engine.may_leave(&order, account.now));
+        assert!(account.engine.may_send_now(&order, account.now));
         unwant(&mut account);
-        assert!(!account.engine.may_leave(&order, account.now));
+        assert!(!account.engine.may_send_now(&order, account.now));
     }
 }
 
@@ -537,7 +540,7 @@ fn an_order_of_an_expired_countdown_may_not_leave_under_the_next() {
     account.confirm_countdowns();
     assert!(account.engine.covered_until(BTC).is_some());
     assert!(
-        !account.engine.may_leave(&order, account.now),
+        !account.engine.may_send_now(&order, account.now),
         "it counts as lost"
     );
 }

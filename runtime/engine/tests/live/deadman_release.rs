@@ -149,7 +149,7 @@ fn a_market_order_that_only_reduces_needs_no_countdown() {
         Some(Request::Place(order)) => order,
         other => panic!("{other:?}"),
     };
-    assert!(account.engine.may_leave(&order, account.now));
+    assert!(account.engine.may_send_now(&order, account.now));
 }
 
 /// The reasons why orders were not placed, as text for people.

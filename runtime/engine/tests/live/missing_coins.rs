@@ -36,8 +36,8 @@ fn read_listed(account: &mut Account, seconds: u32, listed: &[(AssetId, Amount)]
             offset_ns: 0,
             error_ns: 1,
         });
-        while let Some(number) = account.beats.pop() {
-            account.live(LiveInput::BeatHeard { number });
+        while let Some(number) = account.heartbeats.pop() {
+            account.live(LiveInput::HeartbeatAcknowledged { number });
         }
         while let Some(subject) = account.take_question() {
             let balance = |(asset, total): &(AssetId, Amount)| BalanceUpdate {

@@ -61,8 +61,8 @@ impl Account {
 
     /// Acknowledges the last heartbeat.
     fn hear(&mut self) {
-        let number = *self.beats.last().unwrap();
-        self.live(LiveInput::BeatHeard { number });
+        let number = *self.heartbeats.last().unwrap();
+        self.live(LiveInput::HeartbeatAcknowledged { number });
     }
 
     /// Submits an order. Returns `None` if a rule rejects it.
@@ -86,8 +86,8 @@ impl Account {
             self.pass(996);
             self.spot_lives();
             self.spot_answers();
-            if heard && let Some(number) = self.beats.pop() {
-                self.live(LiveInput::BeatHeard { number });
+            if heard && let Some(number) = self.heartbeats.pop() {
+                self.live(LiveInput::HeartbeatAcknowledged { number });
             }
         }
     }
@@ -120,7 +120,7 @@ pub(crate) fn watched() -> Account {
     account.hear();
     assert_eq!(account.engine.run_state(), RunState::Ready);
     account.sent.clear();
-    account.beats.clear();
+    account.heartbeats.clear();
     account
 }
 
@@ -132,7 +132,10 @@ fn without_a_watchdog_the_run_is_degraded_and_sends_no_order() {
         account.engine.degraded_reasons(),
         [DegradedReason::Watchdog]
     );
-    assert!(account.beats.is_empty(), "no watchdog would receive it");
+    assert!(
+        account.heartbeats.is_empty(),
+        "no watchdog would receive it"
+    );
     assert_eq!(account.buy(), None);
     assert_eq!(account.places(), 0);
 }
@@ -141,9 +144,9 @@ fn without_a_watchdog_the_run_is_degraded_and_sends_no_order() {
 fn an_order_is_sent_after_an_acknowledged_heartbeat() {
     let mut account = unwatched();
     account.armed(true);
-    assert_eq!(account.beats, [1]);
+    assert_eq!(account.heartbeats, [1]);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    account.live(LiveInput::BeatHeard { number: 7 });
+    account.live(LiveInput::HeartbeatAcknowledged { number: 7 });
     assert_eq!(
         account.engine.covered_until(BTC),
         None,
@@ -159,7 +162,7 @@ fn an_order_is_sent_after_an_acknowledged_heartbeat() {
 fn heartbeats_are_sent_one_at_a_time_while_all_is_well() {
     let mut account = watched();
     account.healthy_seconds(10, false);
-    assert_eq!(account.beats, [2], "the first was not acknowledged");
+    assert_eq!(account.heartbeats, [2], "the first was not acknowledged");
     account.hear();
     account.healthy_seconds(10, true);
     assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -170,10 +173,10 @@ fn an_unhealthy_run_sends_no_heartbeat() {
     let mut account = watched();
     account.live(LiveInput::Journal { healthy: false });
     account.healthy_seconds(20, true);
-    assert!(account.beats.is_empty());
+    assert!(account.heartbeats.is_empty());
     account.live(LiveInput::Journal { healthy: true });
     account.healthy_seconds(4, false);
-    assert_eq!(account.beats.len(), 1);
+    assert_eq!(account.heartbeats.len(), 1);
 }
 
 #[test]
@@ -216,7 +219,7 @@ fn orders_are_unknown_after_a_countdown_without_heartbeats() {
 fn orders_are_unknown_after_a_process_stall_for_any_first_input() {
     let first: [LiveInput; 3] = [
         LiveInput::Watchdog { armed: false },
-        LiveInput::BeatHeard { number: 1 },
+        LiveInput::HeartbeatAcknowledged { number: 1 },
         LiveInput::StreamAlive { surface: SPOT },
     ];
     for input in first {

@@ -206,7 +206,7 @@ pub enum RecordedEffect {
         surface: Surface,
     },
     /// The engine sent a heartbeat to the watchdog process.
-    Beat {
+    Heartbeat {
         /// Number of the heartbeat.
         number: u64,
     },

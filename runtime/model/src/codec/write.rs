@@ -191,7 +191,7 @@ pub fn record_effect(recorder: &mut Recorder, now: Time, effect: &Effect) {
                 .begin(kind::RECONNECT, now.0)
                 .put(&[surface.code()]);
         }
-        Effect::Beat { number } => {
+        Effect::Heartbeat { number } => {
             recorder.begin(kind::BEAT, now.0).put_u64(*number);
         }
     }

@@ -295,7 +295,7 @@ fn live_input() -> impl Strategy<Value = LiveInput> {
         any::<bool>().prop_map(|healthy| LiveInput::Journal { healthy }),
         Just(LiveInput::Stop),
         any::<bool>().prop_map(|armed| LiveInput::Watchdog { armed }),
-        any::<u64>().prop_map(|number| LiveInput::BeatHeard { number }),
+        any::<u64>().prop_map(|number| LiveInput::HeartbeatAcknowledged { number }),
     ]
 }
 
@@ -555,6 +555,6 @@ pub(crate) fn effect() -> impl Strategy<Value = RecordedEffect> {
         (any::<u64>(), request())
             .prop_map(|(record, request)| RecordedEffect::Send { record, request }),
         select(Surface::ALL).prop_map(|surface| RecordedEffect::Reconnect { surface }),
-        any::<u64>().prop_map(|number| RecordedEffect::Beat { number }),
+        any::<u64>().prop_map(|number| RecordedEffect::Heartbeat { number }),
     ]
 }

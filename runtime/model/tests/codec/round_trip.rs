@@ -36,7 +36,7 @@ fn original(effect: &RecordedEffect) -> Effect {
             request: Box::new(request),
         },
         RecordedEffect::Reconnect { surface } => Effect::Reconnect { surface },
-        RecordedEffect::Beat { number } => Effect::Beat { number },
+        RecordedEffect::Heartbeat { number } => Effect::Heartbeat { number },
     }
 }
 
