@@ -13,7 +13,7 @@ use windvane_client::Client;
 use windvane_engine::Engine;
 use windvane_journal::{Directory, Keep};
 use windvane_model::invariant::BrokenInvariant;
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::{Notice, Surface, Time};
 use windvane_session::{Guests, Module, Session, venue_surface};
 
@@ -345,7 +345,7 @@ impl Services {
             RunState::Booting => {
                 "restoring the state from the journal; no order is sent yet".to_owned()
             }
-            RunState::Halted if engine.latch() != Latch::Halted => {
+            RunState::Halted if engine.kill_switch() != KillSwitch::Halted => {
                 let on_stop = match self.config.run.on_stop {
                     Leave::Cancel => "own orders are cancelled",
                     Leave::Keep => "own orders stay open, their countdowns are disarmed",

@@ -11,7 +11,7 @@ use windvane_model::holding::Ledger;
 use windvane_model::ledger::Position as Held;
 use windvane_model::order_state::OrderState;
 use windvane_model::orders::Order as OwnOrder;
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::trading::{Refusals, TradingBlock};
 use windvane_model::truth::OpenOrder;
 use windvane_model::{Amount, InstrumentId, OrderType, Side, StrategyId, Surface, Time};
@@ -175,11 +175,11 @@ pub fn strategy(
     let ledger = engine.ledgers().strategies.get(place)?;
     let total = |field: fn(&Held) -> Amount| amount(ledger.total(field));
     let fault = engine.fault(strategy);
-    let state = match engine.latch_of(strategy) {
+    let state = match engine.kill_switch_of(strategy) {
         _ if fault.is_some() => StrategyState::Quarantined,
-        Latch::None => StrategyState::Running,
-        Latch::Paused => StrategyState::Paused,
-        Latch::Halted => StrategyState::Halted,
+        KillSwitch::Clear => StrategyState::Running,
+        KillSwitch::Paused => StrategyState::Paused,
+        KillSwitch::Halted => StrategyState::Halted,
     };
     Some(Strategy {
         id: id.clone(),
@@ -295,9 +295,9 @@ fn blocks(engine: &Engine) -> impl Iterator<Item = String> {
 /// they cannot rest, so they are closes.
 pub fn cancelled_by_halt<G: Guests>(driver: &Driver<G>) -> impl Iterator<Item = &OwnOrder> {
     let engine = driver.engine();
-    let is_halted = engine.latch() == Latch::Halted;
+    let is_halted = engine.kill_switch() == KillSwitch::Halted;
     own_orders(driver).filter(move |order| {
-        let halts = is_halted || engine.latch_of(order.strategy) == Latch::Halted;
+        let halts = is_halted || engine.kill_switch_of(order.strategy) == KillSwitch::Halted;
         halts && order.terms.order_type != OrderType::Market
     })
 }

@@ -24,7 +24,7 @@ pub mod ids;
 pub mod input;
 pub mod instrument;
 pub mod invariant;
-pub mod latches;
+pub mod kill_switch;
 pub mod ledger;
 pub mod live;
 pub mod market;

@@ -8,7 +8,7 @@ use windvane_model::order_state::{OrderMove, OrderState};
 use windvane_model::orders::Order;
 use windvane_model::planted;
 use windvane_model::protocol::Request;
-use windvane_model::run_state::Latch;
+use windvane_model::run_state::KillSwitch;
 use windvane_model::timer::Timer;
 use windvane_supervision::blocks::code_of;
 
@@ -213,7 +213,7 @@ impl Engine {
     }
 
     pub(super) const fn halted(&self) -> bool {
-        matches!(self.latch, Latch::Halted)
+        matches!(self.kill_switch, KillSwitch::Halted)
     }
 }
 

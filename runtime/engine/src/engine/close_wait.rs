@@ -4,7 +4,7 @@ use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::{ClientOrderId, InstrumentId, StrategyId, Time};
 use windvane_model::order::{OrderType, Side, Surface};
 use windvane_model::order_state::OrderState;
-use windvane_model::run_state::Latch;
+use windvane_model::run_state::KillSwitch;
 
 use super::Engine;
 use super::closing::FLATTEN_TRIES;
@@ -107,7 +107,8 @@ impl Engine {
 
     /// Whether the strategy or the whole run is halted, or the strategy is quarantined.
     fn is_stopped_for_good(&self, strategy: StrategyId) -> bool {
-        let halted = self.latch() == Latch::Halted || self.latch_of(strategy) == Latch::Halted;
+        let halted = self.kill_switch() == KillSwitch::Halted
+            || self.kill_switch_of(strategy) == KillSwitch::Halted;
         halted || self.fault(strategy).is_some()
     }
 

@@ -15,7 +15,7 @@ use windvane_model::orders::Order;
 use windvane_model::planted;
 use windvane_model::protocol::{Outcome, Refusal, Request};
 use windvane_model::refusal::Blame;
-use windvane_model::run_state::Latch;
+use windvane_model::run_state::KillSwitch;
 use windvane_model::timer::Timer;
 use windvane_supervision::countdown::{
     Countdown, CountdownResponse, CountdownWait, Renewal, RenewalStep, UnsentReason, WithheldReason,
@@ -126,7 +126,8 @@ impl Engine {
     fn is_unwanted(&self, order: &Order) -> bool {
         let state = &self.strategies[usize::from(order.strategy.0)];
         let closing = state.flattening.is_some();
-        let halted = self.halted() || state.latch == Latch::Halted || state.fault.is_some();
+        let halted =
+            self.halted() || state.kill_switch == KillSwitch::Halted || state.fault.is_some();
         order.cancel_wanted || halted && !closing
     }
 

@@ -14,7 +14,7 @@ use windvane_model::forced::{
 use windvane_model::ids::{InstrumentId, StrategyId, Time, TradeId, VenueOrderId};
 use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::protocol::{AccountUpdate, Fill, OrderUpdate};
-use windvane_model::run_state::Latch;
+use windvane_model::run_state::KillSwitch;
 use windvane_model::truth::OpenOrder;
 use windvane_model::{codec, planted};
 
@@ -267,13 +267,17 @@ impl Engine {
 
     /// Notifies people of a forced close and applies the configured reaction.
     pub(super) fn report_forced_close(&mut self, report: ForcedCloseReport) {
-        let latch = match self.forced.reaction() {
-            OnLiquidation::Halt if self.latch != Latch::Halted => Some(Latch::Halted),
-            OnLiquidation::Pause if self.latch == Latch::None => Some(Latch::Paused),
+        let kill_switch = match self.forced.reaction() {
+            OnLiquidation::Halt if self.kill_switch != KillSwitch::Halted => {
+                Some(KillSwitch::Halted)
+            }
+            OnLiquidation::Pause if self.kill_switch == KillSwitch::Clear => {
+                Some(KillSwitch::Paused)
+            }
             _ => None,
         };
         let report = ForcedCloseReport {
-            latched: latch.is_some(),
+            latched: kill_switch.is_some(),
             ..report
         };
         self.record_forced_close(&report);
@@ -282,9 +286,9 @@ impl Engine {
             time: self.now,
             report: Box::new(report),
         });
-        match latch {
-            Some(Latch::Halted) => self.halt(),
-            Some(latch) => self.latch_at(latch),
+        match kill_switch {
+            Some(KillSwitch::Halted) => self.halt(),
+            Some(kill_switch) => self.set_kill_switch(kill_switch),
             None => {}
         }
     }

@@ -11,7 +11,7 @@ use windvane_model::order_state::OrderState;
 use windvane_model::orders::Order;
 use windvane_model::risk::{Exposure, RateWindow, RiskLimits};
 use windvane_model::rules::{OrderContext, Rejection, Rule};
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::timer::Timer;
 use windvane_model::{planted, rules};
 
@@ -97,8 +97,9 @@ impl Engine {
         if state.fault.is_some() {
             return Err(Rule::Quarantined.plain());
         }
-        let paused = self.latch == Latch::Paused || state.latch == Latch::Paused;
-        match self.state.under(state.latch) {
+        let paused =
+            self.kill_switch == KillSwitch::Paused || state.kill_switch == KillSwitch::Paused;
+        match self.state.under(state.kill_switch) {
             RunState::Ready => {}
             RunState::Halted => return Err(Rule::Halted.plain()),
             // The venue itself keeps such an order from opening a position.

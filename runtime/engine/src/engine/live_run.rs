@@ -17,7 +17,7 @@ use windvane_model::live::{LiveConfig, LiveInput, OnStop};
 use windvane_model::order::Surface;
 use windvane_model::order_state::OrderState;
 use windvane_model::orders::Order;
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::timer::Timer;
 use windvane_model::{codec, planted};
 use windvane_supervision::countdown::Countdown;
@@ -130,15 +130,15 @@ impl LiveRun {
         self.stage == StartupStage::Syncing
     }
 
-    pub(super) fn state(&self, latch: Latch) -> RunState {
-        match (latch, self.stage) {
+    pub(super) fn state(&self, kill_switch: KillSwitch) -> RunState {
+        match (kill_switch, self.stage) {
             _ if self.stopping => RunState::Halted,
-            (Latch::Halted, _) => RunState::Halted,
+            (KillSwitch::Halted, _) => RunState::Halted,
             (_, StartupStage::Booting) => RunState::Booting,
             (_, StartupStage::Syncing) => RunState::Syncing,
             _ if !self.degraded_reasons.is_empty() => RunState::Degraded,
-            (Latch::Paused, _) => RunState::Paused,
-            (Latch::None, _) => RunState::Ready,
+            (KillSwitch::Paused, _) => RunState::Paused,
+            (KillSwitch::Clear, _) => RunState::Ready,
         }
     }
 
@@ -523,8 +523,8 @@ impl Engine {
 
     fn move_state(&mut self) {
         let state = match &self.live {
-            Some(live) => live.state(self.latch),
-            None => self.latch.alone(),
+            Some(live) => live.state(self.kill_switch),
+            None => self.kill_switch.alone(),
         };
         if state == self.state {
             return;

@@ -150,7 +150,7 @@ use windvane_model::orders::Orders;
 use windvane_model::record::{Block, Chain, Format, Hash, Recorder};
 use windvane_model::risk::{LossWatch, RateWindow, RiskLimits};
 use windvane_model::rules::{CompiledRules, InstrumentError};
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::timer::{Timer, Timers};
 use windvane_supervision::blocks::TradingStatus;
 use windvane_supervision::feeds::Feeds;
@@ -174,7 +174,7 @@ pub struct Engine {
     now: Time,
     sequence: i64,
     state: RunState,
-    latch: Latch,
+    kill_switch: KillSwitch,
     live: Option<LiveRun>,
     hedge_mode: bool,
     epoch: u64,
@@ -281,7 +281,7 @@ pub(crate) struct OpenOrders {
 struct StrategyState {
     config: StrategyConfig,
     fault: Option<FaultKind>,
-    latch: Latch,
+    kill_switch: KillSwitch,
     flattening: Option<u32>,
     /// The earliest time of the next closing order, after a closing order of a live run closed
     /// nothing.
@@ -369,7 +369,7 @@ impl Engine {
             } else {
                 RunState::Ready
             },
-            latch: Latch::None,
+            kill_switch: KillSwitch::Clear,
             live: config.live.map(|live| LiveRun::new(live, count)),
             hedge_mode: config.hedge_mode,
             epoch: config.epoch,
@@ -622,7 +622,7 @@ impl StrategyState {
         Self {
             config,
             fault: None,
-            latch: Latch::None,
+            kill_switch: KillSwitch::Clear,
             flattening: None,
             flatten_again: Time::default(),
             open_orders: 0,

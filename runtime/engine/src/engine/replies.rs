@@ -13,7 +13,7 @@ use windvane_model::order_state::{OrderMove, OrderState};
 use windvane_model::orders::Order;
 use windvane_model::planted;
 use windvane_model::protocol::{OrderReport, OrderUpdate, Outcome, Reply, Request};
-use windvane_model::run_state::Latch;
+use windvane_model::run_state::KillSwitch;
 use windvane_model::timer::Timer;
 use windvane_model::truth::Subject;
 
@@ -307,7 +307,7 @@ impl Engine {
         let quarantined = state.fault.is_some() && state.config.on_fault != OnFault::Keep;
         let live = self.live.as_ref();
         let stopping = live.is_some_and(|live| live.stopping) && !self.keeps_orders();
-        let halted = self.halted() || state.latch == Latch::Halted;
+        let halted = self.halted() || state.kill_switch == KillSwitch::Halted;
         halted || quarantined || stopping
     }
 

@@ -11,7 +11,7 @@ use windvane_model::ids::{InstrumentId, StrategyId};
 use windvane_model::input::{Command, FaultKind};
 use windvane_model::live::OnStop;
 use windvane_model::planted;
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 
 use super::Engine;
 
@@ -138,7 +138,7 @@ impl Engine {
 
     pub(super) fn handle_command(&mut self, command: Command) {
         match command {
-            Command::Pause if !self.halted() => self.latch_at(Latch::Paused),
+            Command::Pause if !self.halted() => self.set_kill_switch(KillSwitch::Paused),
             Command::Pause => {}
             Command::Resume => self.resume(),
             Command::Halt | Command::Flatten => {
@@ -163,7 +163,7 @@ impl Engine {
         for index in 0..self.strategies.len() {
             let strategy = StrategyId(index as u16);
             // A flatten command for one strategy continues in spite of the account's resume.
-            let is_halted = self.strategies[index].latch == Latch::Halted;
+            let is_halted = self.strategies[index].kill_switch == KillSwitch::Halted;
             if !is_halted && !self.must_be_closed(strategy) {
                 self.end_flattening(strategy);
             }
@@ -176,7 +176,7 @@ impl Engine {
         let tries = self.try_blocks_again();
         self.accept_instance();
         let before = self.state;
-        self.latch_at(Latch::None);
+        self.set_kill_switch(KillSwitch::Clear);
         self.check_books();
         if tries && self.state == before {
             // The state does not change, so this event tells strategies that one order may be
@@ -197,14 +197,14 @@ impl Engine {
     }
 
     pub(super) fn halt(&mut self) {
-        self.latch_at(Latch::Halted);
+        self.set_kill_switch(KillSwitch::Halted);
         for index in 0..self.strategies.len() {
             self.cancel_own(StrategyId(index as u16));
         }
     }
 
-    pub(super) fn latch_at(&mut self, latch: Latch) {
-        self.latch = latch;
+    pub(super) fn set_kill_switch(&mut self, kill_switch: KillSwitch) {
+        self.kill_switch = kill_switch;
         self.update_state();
     }
 
@@ -215,8 +215,8 @@ impl Engine {
             return;
         }
         for index in 0..self.strategies.len() {
-            let latch = self.strategies[index].latch;
-            if state.under(latch).told() != before.under(latch).told() {
+            let kill_switch = self.strategies[index].kill_switch;
+            if state.under(kill_switch).told() != before.under(kill_switch).told() {
                 self.tell_state(StrategyId(index as u16));
             }
         }
@@ -224,11 +224,14 @@ impl Engine {
 
     /// Reports to a strategy the state that applies to it.
     pub(super) fn tell_state(&mut self, strategy: StrategyId) {
-        let latch = self.strategies[usize::from(strategy.0)].latch;
-        let mut state = self.state.under(latch);
-        if state == RunState::Degraded && self.latch == Latch::None && self.is_on_trial() {
+        let kill_switch = self.strategies[usize::from(strategy.0)].kill_switch;
+        let mut state = self.state.under(kill_switch);
+        if state == RunState::Degraded
+            && self.kill_switch == KillSwitch::Clear
+            && self.is_on_trial()
+        {
             // One order must show whether the venue accepts orders again.
-            state = RunState::Ready.under(latch);
+            state = RunState::Ready.under(kill_switch);
         }
         let fields = [state.told(), 0, 0, 0, 0, 0];
         let event = self.event(EventKind::RuntimeState, InstrumentId(0), 0, fields, 0);

@@ -116,7 +116,7 @@ impl Engine {
         let names = self.names_in(&heir);
         heir.now = self.now;
         heir.sequence = self.sequence;
-        heir.latch = self.latch;
+        heir.kill_switch = self.kill_switch;
         for reason in [
             DegradedReason::MarginCall,
             DegradedReason::Ownership,
@@ -153,7 +153,7 @@ impl Engine {
             if let Some(strategy) = names.strategies.get(&StrategyId(place as u16)) {
                 let own = &mut heir.strategies[usize::from(strategy.0)];
                 own.fault = state.fault;
-                own.latch = state.latch;
+                own.kill_switch = state.kill_switch;
                 own.flattening = state.flattening;
                 own.losses = state.losses.clone();
                 own.rate = state.rate.clone();

@@ -5,15 +5,15 @@ use windvane_model::decimal::Amount;
 use windvane_model::ids::StrategyId;
 use windvane_model::input::{Command, FaultKind};
 use windvane_model::risk::LossWatch;
-use windvane_model::run_state::Latch;
+use windvane_model::run_state::KillSwitch;
 
 use super::Engine;
 
 impl Engine {
     /// The latch that the operator set for one strategy, apart from the account's latch.
-    pub fn latch_of(&self, strategy: StrategyId) -> Latch {
+    pub fn kill_switch_of(&self, strategy: StrategyId) -> KillSwitch {
         let state = self.strategies.get(usize::from(strategy.0));
-        state.map_or(Latch::None, |state| state.latch)
+        state.map_or(KillSwitch::Clear, |state| state.kill_switch)
     }
 
     /// Whether a strategy's positions are being closed.
@@ -30,26 +30,26 @@ impl Engine {
             return;
         };
         match command {
-            Command::Pause if state.latch == Latch::Halted => {}
-            Command::Pause => self.latch_one(strategy, Latch::Paused),
+            Command::Pause if state.kill_switch == KillSwitch::Halted => {}
+            Command::Pause => self.set_strategy_kill_switch(strategy, KillSwitch::Paused),
             Command::Resume => self.resume_one(strategy),
             Command::Halt => {
-                self.latch_one(strategy, Latch::Halted);
+                self.set_strategy_kill_switch(strategy, KillSwitch::Halted);
                 self.cancel_own(strategy);
             }
             Command::Flatten => {
-                self.latch_one(strategy, Latch::Halted);
+                self.set_strategy_kill_switch(strategy, KillSwitch::Halted);
                 self.flatten(strategy);
             }
         }
     }
 
-    fn latch_one(&mut self, strategy: StrategyId, latch: Latch) {
+    fn set_strategy_kill_switch(&mut self, strategy: StrategyId, kill_switch: KillSwitch) {
         let run = self.state;
         let state = &mut self.strategies[usize::from(strategy.0)];
-        let before = run.under(state.latch).told();
-        state.latch = latch;
-        if run.under(latch).told() != before {
+        let before = run.under(state.kill_switch).told();
+        state.kill_switch = kill_switch;
+        if run.under(kill_switch).told() != before {
             self.tell_state(strategy);
         }
     }
@@ -61,7 +61,7 @@ impl Engine {
         if !self.must_be_closed(strategy) {
             self.end_flattening(strategy);
         }
-        self.latch_one(strategy, Latch::None);
+        self.set_strategy_kill_switch(strategy, KillSwitch::Clear);
     }
 
     fn accept_loss(&mut self, strategy: StrategyId) {
@@ -85,7 +85,7 @@ impl Engine {
         let state = &mut self.strategies[usize::from(strategy.0)];
         let was_faulty = state.fault.take().is_some();
         self.trading_status.end_fault(strategy);
-        if was_faulty && state.latch != Latch::Halted {
+        if was_faulty && state.kill_switch != KillSwitch::Halted {
             self.end_flattening(strategy);
         }
         self.timers.cancel_of(strategy);

@@ -7,7 +7,7 @@ use windvane_model::input::Command;
 use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, PositionUpdate, Refusal,
 };
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
 use windvane_model::{
     Amount, ClientOrderId, ExecutionType, Input, MarketEvent, Notice, OrderStatus, OrderTerms,
@@ -151,7 +151,11 @@ fn every_mark_in_the_documents_is_recognized() {
             ..sold(0, 40, 0, 40)
         };
         account.update(opened);
-        assert_eq!(account.engine.latch(), Latch::Halted, "before it trades");
+        assert_eq!(
+            account.engine.kill_switch(),
+            KillSwitch::Halted,
+            "before it trades"
+        );
         account.update(sold(9, 30, 30, 40));
         account.update(sold(10, 10, 40, 40));
         assert_eq!(held(&account), [0, 0, 0], "its fills have no mark");
@@ -189,7 +193,11 @@ fn strategies_share_a_liquidation_in_proportion() {
 fn the_fills_of_one_order_add_up_to_one_report() {
     let mut account = holding(30, 10);
     account.update(marked(sold(9, 20, 20, 40)));
-    assert_eq!(account.engine.latch(), Latch::Halted, "at the first fill");
+    assert_eq!(
+        account.engine.kill_switch(),
+        KillSwitch::Halted,
+        "at the first fill"
+    );
     account.update(marked(sold(10, 12, 32, 40)));
     account.update(marked(sold(11, 8, 40, 40)));
     let parts: Vec<_> = reports(&account).iter().map(|one| one.qty).collect();
@@ -475,7 +483,7 @@ fn account_snapshots_find_a_liquidation_without_events() {
             minute(&mut account, &[], Some(left), &forced);
         }
         assert_eq!(held(&account), [0, 0, 0]);
-        assert_eq!(account.engine.latch(), Latch::Halted);
+        assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
         assert_eq!(reports(&account).len(), 1);
         if told_later {
             account.update(marked(sold(9, 40, 40, 40)));
@@ -498,7 +506,7 @@ fn forced_orders_settle_a_liquidation_in_account_trades() {
     let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 40)]));
     minute(&mut account, &[listed_trade(9, 40)], Some(left), &forced);
     assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     let report = &reports(&account)[0];
     let shares: Vec<_> = report.shares.iter().map(|share| share.qty).collect();
     assert_eq!((shares, report.unowned), (vec![30, 10], 0));
@@ -524,13 +532,13 @@ fn a_liquidation_event_settles_trades_that_were_listed_before() {
     );
     assert_eq!(held(&account), [0, 0, 0]);
     assert_eq!(
-        account.engine.latch(),
-        Latch::None,
+        account.engine.kill_switch(),
+        KillSwitch::Clear,
         "nothing shows who closed"
     );
     account.update(marked(sold(9, 40, 40, 40)));
     assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
 }
 
 #[test]
@@ -571,7 +579,7 @@ fn a_payment_of_the_insurance_fund_proves_a_liquidation() {
     let left = wallet_after(&account);
     let told = account_event(&account, AccountReason::InsuranceClear, true);
     account.handle(Input::User(&told));
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     for _ in 0..2 {
         minute(&mut account, &[], Some(left), &refused_route());
     }
@@ -674,7 +682,7 @@ fn a_forced_close_shown_by_a_snapshot_closes_its_strategy() {
         account.confirm_countdowns();
     }
     assert_eq!(held(&account), [-10, -10, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
 }
 
 #[test]

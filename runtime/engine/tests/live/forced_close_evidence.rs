@@ -1,7 +1,7 @@
 //! An account snapshot lacks a position, its balances do not fit the close, and the venue lists
 //! forced orders.
 
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::truth::{Subject, Truth};
 use windvane_model::{Amount, Outcome, Surface};
 
@@ -69,7 +69,7 @@ fn without_a_forced_order_such_a_snapshot_is_not_adopted_at_once() {
         let wallet = wallet_that_fits_nothing(&account);
         let asked = pass(&mut account, wallet, &forced, 50);
         assert_eq!(held(&account), [40, 30, 10]);
-        assert_eq!(account.engine.latch(), Latch::None);
+        assert_eq!(account.engine.kill_switch(), KillSwitch::Clear);
         assert!((1..=3).contains(&asked), "{asked} queries");
     }
 }

@@ -1,7 +1,7 @@
 //! A position was closed, no event reported by what, and the first query for forced orders gets no
 //! response.
 
-use windvane_model::run_state::Latch;
+use windvane_model::run_state::KillSwitch;
 use windvane_model::truth::{Subject, Truth};
 use windvane_model::{Amount, Notice, Outcome, Surface};
 
@@ -75,7 +75,11 @@ fn a_close_counts_as_outside_only_after_a_second_query() {
         let settled = pass(&mut account, wallet, &[first.clone(), Some(forced)]);
         assert_eq!(closed_by_others(&account), 0, "{first:?}");
         assert_eq!(reports(&account).len(), 1, "{first:?}");
-        assert_eq!(account.engine.latch(), Latch::Halted, "{first:?}");
+        assert_eq!(
+            account.engine.kill_switch(),
+            KillSwitch::Halted,
+            "{first:?}"
+        );
         assert!(
             settled.is_some_and(|after| after <= 6),
             "{settled:?} {first:?}"

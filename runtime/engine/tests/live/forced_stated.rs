@@ -4,7 +4,7 @@
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::forced::ForcedClose;
 use windvane_model::protocol::{AccountReason, AccountUpdate, PositionUpdate};
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::truth::{Income, IncomeKind, Subject, Truth};
 use windvane_model::{
     Amount, Input, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
@@ -53,7 +53,7 @@ fn without_forced_orders_an_account_event_alone_is_a_forced_close() {
     state_close(&mut account);
     minute(&mut account, &[], Some(left), &refused_route());
     assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     let reports = reports(&account);
     let report = &reports[0];
     let shares: Vec<_> = report.shares.iter().map(|share| share.qty).collect();
@@ -143,7 +143,7 @@ fn an_account_event_without_the_flat_position_is_a_forced_close() {
     state_left(&mut account, Vec::new());
     minute(&mut account, &[], Some(left), &refused_route());
     assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     assert_eq!(reports(&account)[0].kind, ForcedClose::Unreported);
 }
 
@@ -189,7 +189,7 @@ fn a_forced_close_is_found_although_an_own_exit_follows() {
     account.update(update(id, Side::Sell, OrderStatus::Canceled, 0));
     minute(&mut account, &[], Some(left), &refused_route());
     assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     assert_eq!(reports(&account)[0].kind, ForcedClose::Unreported);
 }
 
@@ -253,7 +253,7 @@ fn a_close_reported_after_a_later_own_sale_is_a_forced_close() {
         let reports = reports(&account);
         let closed: Vec<_> = reports.iter().map(|one| (one.kind, one.qty)).collect();
         assert_eq!(closed, [(ForcedClose::Unreported, 36)]);
-        assert_eq!(account.engine.latch(), Latch::Halted);
+        assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     }
 }
 
@@ -285,7 +285,7 @@ fn an_unexplained_close_before_a_disconnect_is_a_forced_close() {
     assert_eq!(held(&account), [0, 0, 0]);
     let kinds: Vec<_> = reports(&account).iter().map(|one| one.kind).collect();
     assert_eq!(kinds, [ForcedClose::Unreported]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
 }
 
 #[test]

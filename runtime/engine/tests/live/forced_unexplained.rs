@@ -3,7 +3,7 @@
 
 use windvane_model::forced::ForcedClose;
 use windvane_model::live::LiveInput;
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::{Amount, Side, Surface, VenueOrderId};
 
 use super::forced::{answer_with_trades, held, holding, minute, refused_route, reports};
@@ -55,7 +55,7 @@ fn a_close_that_no_order_explains_counts_as_forced() {
             minute(&mut account, &[], Some(wallet), &refused_route());
         }
         assert_eq!(held(&account), [0, 0, 0], "{gap:?}");
-        assert_eq!(account.engine.latch(), Latch::Halted, "{gap:?}");
+        assert_eq!(account.engine.kill_switch(), KillSwitch::Halted, "{gap:?}");
         let told = reports(&account);
         assert_eq!(told.len(), 1, "{gap:?}");
         let report = &told[0];
@@ -114,7 +114,7 @@ fn a_larger_position_is_not_a_forced_close() {
     }
     assert_eq!(held(&account), [60, 30, 10]);
     assert_eq!(reports(&account), []);
-    assert_eq!(account.engine.latch(), Latch::None);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Clear);
 }
 
 #[test]
@@ -132,5 +132,5 @@ fn an_outside_orders_total_explains_fills_without_events() {
     }
     assert_eq!(held(&account), [0, 0, 0]);
     assert_eq!(reports(&account), []);
-    assert_eq!(account.engine.latch(), Latch::None);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Clear);
 }

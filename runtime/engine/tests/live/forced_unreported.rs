@@ -5,7 +5,7 @@ use windvane_model::forced::ForcedClose;
 use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate, Refusal,
 };
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
 use windvane_model::{
     Amount, ClientOrderId, Input, Notice, OrderStatus, OrderTerms, OrderType, Outcome,
@@ -258,13 +258,17 @@ fn a_forced_close_is_found_while_a_strategy_trades() {
                 for step in 0..30 {
                     late.pass(500);
                     let (side, qty) = plan[step % plan.len()];
-                    if late.account.engine.latch() == Latch::None {
+                    if late.account.engine.kill_switch() == KillSwitch::Clear {
                         fills += usize::from(late.trade(side, qty));
                     }
                 }
                 assert!(fills <= 10, "{case}: {fills} fills after the close");
                 late.seconds(60);
-                assert_eq!(late.account.engine.latch(), Latch::Halted, "{case}");
+                assert_eq!(
+                    late.account.engine.kill_switch(),
+                    KillSwitch::Halted,
+                    "{case}"
+                );
                 let (qty, _) = late.present();
                 assert_eq!(late.held(), (qty, qty), "{case}");
                 let kind = ForcedClose::Liquidation;
@@ -291,7 +295,7 @@ fn a_forced_close_is_found_while_an_own_exit_is_open() {
         late.account
             .update(update(id, Side::Sell, OrderStatus::Canceled, 0));
         late.seconds(60);
-        assert_eq!(late.account.engine.latch(), Latch::Halted);
+        assert_eq!(late.account.engine.kill_switch(), KillSwitch::Halted);
         assert_eq!(late.held(), (0, 0));
     }
 }

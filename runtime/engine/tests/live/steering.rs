@@ -9,7 +9,7 @@ use windvane_model::order_state::OrderState;
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
 use windvane_model::risk::RiskLimits;
 use windvane_model::rules::Rule;
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::truth::{OpenOrder, Subject, Truth};
 use windvane_model::{
     Amount, ClientOrderId, Input, Intent, OrderSeq, OrderStatus, Outcome, Reply, Request, Side,
@@ -115,14 +115,14 @@ fn a_halt_of_one_strategy_cancels_its_orders_and_survives_a_kill() {
     assert!(account.engine.orders().live(theirs).is_some());
     account.steer(MM, Command::Pause);
     assert_eq!(
-        account.engine.latch_of(MM),
-        Latch::Halted,
+        account.engine.kill_switch_of(MM),
+        KillSwitch::Halted,
         "the stricter latch applies"
     );
 
     let mut account = killed(account, next_config());
-    assert_eq!(account.engine.latch_of(MM), Latch::Halted);
-    assert_eq!(account.engine.latch_of(OTHER), Latch::None);
+    assert_eq!(account.engine.kill_switch_of(MM), KillSwitch::Halted);
+    assert_eq!(account.engine.kill_switch_of(OTHER), KillSwitch::Clear);
     let open = account.open_order(order);
     account.begin();
     account.sync_with(&[open]);

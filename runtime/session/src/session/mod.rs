@@ -19,7 +19,7 @@ use windvane_engine::Engine;
 use windvane_model::Input as EngineInput;
 use windvane_model::input::Command;
 use windvane_model::invariant::BrokenInvariant;
-use windvane_model::latches::Latches;
+use windvane_model::kill_switch::StoredKillSwitches;
 use windvane_model::live::LiveInput;
 use windvane_model::record::{Block, Chain};
 use windvane_model::{
@@ -163,7 +163,7 @@ pub enum Output {
     Heartbeat(u64),
     /// Write the latch file. It need not be durable before the next outputs. The result is
     /// [`Input::KillSwitch`].
-    KillSwitch(Latches),
+    KillSwitch(StoredKillSwitches),
     /// Save this snapshot of the engine for a bug report: its own books contradict each other. The
     /// run is halted already.
     BugReport {

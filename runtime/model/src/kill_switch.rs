@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A restriction that survives restarts until the operator clears it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Latch {
+pub enum StoredKillSwitch {
     /// No restriction.
     #[default]
     Clear,
@@ -23,9 +23,9 @@ pub enum Latch {
 
 /// The latches of one strategy, in addition to those of the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StrategyLatch {
+pub struct StrategyKillSwitch {
     /// The pause or halt by the operator.
-    pub latch: Latch,
+    pub switch: StoredKillSwitch,
     /// Its quarantine: the fault as one word, and the reason on one line.
     pub quarantine: Option<(String, String)>,
     /// The operator ordered to close its positions, and they are not all closed yet.
@@ -34,18 +34,18 @@ pub struct StrategyLatch {
 
 /// All latches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Latches {
+pub struct StoredKillSwitches {
     /// The latch of the account.
-    pub account: Latch,
+    pub account: StoredKillSwitch,
     /// The latches by strategy name. Strategies without a latch may be missing.
-    pub strategies: BTreeMap<String, StrategyLatch>,
+    pub strategies: BTreeMap<String, StrategyKillSwitch>,
     /// The venue sent a margin call, and the operator has not resumed since.
     pub margin_call: bool,
     /// The operator ordered to close all positions, and they are not all closed yet.
     pub flatten: bool,
 }
 
-impl Latch {
+impl StoredKillSwitch {
     /// The latch as one word, with its reason; `None` if it is clear.
     pub fn words(&self) -> Option<(&'static str, &str)> {
         match self {
