@@ -6,7 +6,7 @@ use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::Time;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate};
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
 use crate::stale_reports::READ_LAG_MS;
@@ -75,7 +75,7 @@ impl Evidence<'_> {
     }
 
     /// Whether the books match the statement: positions exactly, balances apart from rounding.
-    pub fn agrees_with_books(&self, surface: Surface, statement: &AccountTruth) -> bool {
+    pub fn agrees_with_books(&self, surface: Surface, statement: &AccountSnapshot) -> bool {
         let balance = |told: &BalanceUpdate| {
             let known = self.balance(surface, told.asset).total;
             self.is_same(surface, told.asset, told.total, known)
@@ -84,7 +84,7 @@ impl Evidence<'_> {
     }
 
     /// Whether the books matched the statement within the last moments.
-    pub fn agreed_recently(&self, surface: Surface, statement: &AccountTruth) -> bool {
+    pub fn agreed_recently(&self, surface: Surface, statement: &AccountSnapshot) -> bool {
         let connection = self.connection(surface);
         let same = |asset, told, known| self.is_same(surface, asset, told, known);
         connection.is_some_and(|connection| {
@@ -96,7 +96,11 @@ impl Evidence<'_> {
 
     /// Whether a statement is late and differs only by estimated commissions. A present statement
     /// stays pending, because the loss limits use it.
-    pub fn is_late_apart_from_estimates(&self, surface: Surface, statement: &AccountTruth) -> bool {
+    pub fn is_late_apart_from_estimates(
+        &self,
+        surface: Surface,
+        statement: &AccountSnapshot,
+    ) -> bool {
         !self.agrees_with_books(surface, statement)
             && !self.awaits_fees(surface, statement)
             && self.agreed_apart_from_estimates(surface, statement)
@@ -162,7 +166,7 @@ impl Evidence<'_> {
 
     /// Whether the statement counts as correct: nothing newer than its balances is booked or was
     /// read. Also, no fill explained these balances, or an earlier statement, for a long time.
-    fn is_account_event_right(&self, surface: Surface, statement: &AccountTruth) -> bool {
+    fn is_account_event_right(&self, surface: Surface, statement: &AccountSnapshot) -> bool {
         let connection = self.connection(surface);
         let (Some(connection), Some(offset_ns)) = (connection, self.clock_offset_ns(surface))
         else {
@@ -186,7 +190,7 @@ impl Evidence<'_> {
     }
 
     /// How much more equity the statement allows than the books.
-    fn stated_gain(&self, surface: Surface, statement: &AccountTruth) -> Amount {
+    fn stated_gain(&self, surface: Surface, statement: &AccountSnapshot) -> Amount {
         let gain = |told: &BalanceUpdate| {
             let known = self.balance(surface, told.asset).total;
             self.worth(surface, told.asset, told.total - known)
@@ -228,7 +232,7 @@ impl Evidence<'_> {
 
 /// The entry of a statement for a position.
 fn stated(
-    statement: &AccountTruth,
+    statement: &AccountSnapshot,
     id: windvane_model::ids::InstrumentId,
     side: PositionSide,
 ) -> Option<&PositionUpdate> {

@@ -13,7 +13,7 @@ use windvane_model::ids::{AssetId, Time};
 use windvane_model::order::Surface;
 use windvane_model::orders::Order;
 use windvane_model::planted;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
 use crate::stale_reports::READ_LAG_MS;
@@ -147,7 +147,7 @@ impl Evidence<'_> {
     pub fn agreement(
         &self,
         surface: Surface,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
         differences: &[Adjustment],
     ) -> Agreement {
         let connection = self.connection(surface);

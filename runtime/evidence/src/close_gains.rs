@@ -12,7 +12,7 @@ use windvane_model::ids::{AssetId, InstrumentId};
 use windvane_model::ledger::value;
 use windvane_model::names::Names;
 use windvane_model::order::{PositionSide, Side, Surface};
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::outside_closes::{key_of, renamed};
 use crate::{Evidence, Key};
@@ -125,7 +125,7 @@ impl Evidence<'_> {
     pub(crate) fn fits_closes(
         &self,
         surface: Surface,
-        read: &AccountTruth,
+        read: &AccountSnapshot,
         asset: AssetId,
         closed: &[(Key, i64)],
     ) -> bool {
@@ -142,7 +142,7 @@ impl Evidence<'_> {
     }
 
     /// How much larger a balance is in a snapshot than in the books.
-    fn gained(&self, surface: Surface, read: &AccountTruth, asset: AssetId) -> Amount {
+    fn gained(&self, surface: Surface, read: &AccountSnapshot, asset: AssetId) -> Amount {
         let known = self.balance(surface, asset).total;
         let told = read.balances.iter().find(|told| told.asset == asset);
         told.map_or(Amount::ZERO, |told| told.total - known)
@@ -163,7 +163,7 @@ impl Evidence<'_> {
     pub fn gains_of_closes(
         &self,
         surface: Surface,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
     ) -> BTreeMap<Key, CloseGain> {
         let mut gains = BTreeMap::new();
         let mut closes: BTreeMap<AssetId, Vec<(Key, i64)>> = BTreeMap::new();

@@ -8,7 +8,7 @@ use windvane_model::effect::Adjustment;
 use windvane_model::ids::InstrumentId;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::protocol::PositionUpdate;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
 
@@ -39,7 +39,7 @@ pub struct StatedEntry {
 impl Evidence<'_> {
     /// The differences between the account and the books. Balances and positions that are not
     /// listed are not compared.
-    pub fn differences(&self, surface: Surface, account: &AccountTruth) -> Vec<Adjustment> {
+    pub fn differences(&self, surface: Surface, account: &AccountSnapshot) -> Vec<Adjustment> {
         let mut differences = Vec::new();
         for balance in &account.balances {
             let from = self.balance(surface, balance.asset).total;

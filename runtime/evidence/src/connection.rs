@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use windvane_model::decimal::Amount;
 use windvane_model::effect::Adjustment;
 use windvane_model::ids::{InstrumentId, Time};
-use windvane_model::truth::{AccountTruth, Subject};
+use windvane_model::state_report::{AccountSnapshot, Subject};
 
 use crate::stale_reports::{AccountHistory, NewestEvents};
 
@@ -39,7 +39,7 @@ pub struct Connection {
     pub no_trades: bool,
     /// An account event after a fill that the booked fills do not explain yet, with the time since
     /// when.
-    pub pending_event: Option<(AccountTruth, Time)>,
+    pub pending_event: Option<(AccountSnapshot, Time)>,
     /// `E` of the newest account event of each balance and position.
     pub newest_events: NewestEvents,
     /// The value of the last fill: the venue's rounding is at most a small fraction of it.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use windvane_model::decimal::Amount;
 use windvane_model::ids::{AssetId, InstrumentId, StrategyId, Time};
 use windvane_model::order::{PositionSide, Surface};
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
 use crate::late_fees::{AGAIN_MS, LateFee, SURFACE};
@@ -164,7 +164,7 @@ impl Evidence<'_> {
     pub(crate) fn agreed_apart_from_estimates(
         &self,
         surface: Surface,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
     ) -> bool {
         if surface != SURFACE || !self.tells_trades() || !self.has_young_estimate() {
             return false;

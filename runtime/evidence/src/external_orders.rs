@@ -8,7 +8,7 @@ use windvane_model::ids::{InstrumentId, VenueOrderId};
 use windvane_model::instrument::Instrument;
 use windvane_model::order::Surface;
 use windvane_model::protocol::{OrderReport, OrderUpdate};
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 
 /// At most this many are kept, so that an outside party cannot fill the memory.
 const ORDERS_MAX: usize = 1_000;

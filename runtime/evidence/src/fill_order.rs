@@ -10,7 +10,7 @@ use windvane_model::decimal::Amount;
 use windvane_model::ids::InstrumentId;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::protocol::{BalanceUpdate, PositionUpdate};
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
 
@@ -25,7 +25,7 @@ impl Evidence<'_> {
     pub fn shifts_by_order(
         &self,
         surface: Surface,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
     ) -> Option<Vec<Shift>> {
         let is_possible = surface == Surface::Futures
             && self.positions_agree(&statement.positions)
@@ -46,7 +46,7 @@ impl Evidence<'_> {
     /// The only position whose entry differs by the same amount as a balance.
     fn position_with_shift(
         &self,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
         told: &BalanceUpdate,
     ) -> Option<(InstrumentId, PositionSide)> {
         let connection = self.connection(Surface::Futures)?;

@@ -15,7 +15,7 @@ use windvane_model::ids::{InstrumentId, StrategyId, Time, VenueOrderId};
 use windvane_model::names::Names;
 use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::protocol::{Fill, OrderUpdate};
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 
 use crate::forced_order_requests::PendingQuery;
 use crate::forced_reports::ForcedReports;

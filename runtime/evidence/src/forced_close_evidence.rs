@@ -12,7 +12,7 @@ use windvane_model::holding::Ledger;
 use windvane_model::ids::{InstrumentId, Time, VenueOrderId};
 use windvane_model::order::{PositionSide, Side};
 use windvane_model::protocol::OrderUpdate;
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 
 use crate::Key;
 use crate::outside_closes::closing_side;

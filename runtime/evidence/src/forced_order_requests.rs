@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::protocol::Outcome;
-use windvane_model::truth::{OpenOrder, Truth};
+use windvane_model::state_report::{OpenOrder, StateReport};
 
 use crate::connection::OF_ANY_ROUTE;
 use crate::forced::ForcedCloses;
@@ -122,13 +122,13 @@ impl ForcedCloses {
     pub fn take_answer<'a>(
         &mut self,
         id: InstrumentId,
-        outcome: &'a Outcome<Truth>,
+        outcome: &'a Outcome<StateReport>,
     ) -> ForcedOrdersResponse<'a> {
         let Some(query) = self.asked.get_mut(&id) else {
             return ForcedOrdersResponse::Nothing;
         };
         match outcome {
-            Outcome::Done(Truth::ForcedOrders(listed)) => {
+            Outcome::Done(StateReport::ForcedOrders(listed)) => {
                 query.waits = false;
                 ForcedOrdersResponse::Listed(listed, query.since)
             }

@@ -22,7 +22,7 @@ use windvane_model::names::Names;
 use windvane_model::order::Surface;
 use windvane_model::planted;
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
-use windvane_model::truth::{AccountTruth, Income, IncomeKind, Subject};
+use windvane_model::state_report::{AccountSnapshot, Income, IncomeKind, Subject};
 
 use crate::Evidence;
 use crate::agreement::have_equal_direction;
@@ -115,7 +115,7 @@ impl Incomes {
         &mut self,
         evidence: &Evidence<'_>,
         agreed: Option<Time>,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
         differences: &[Adjustment],
     ) -> Plan {
         let (surface, now) = (Surface::Futures, evidence.now);
@@ -173,7 +173,7 @@ impl Incomes {
         &self,
         evidence: &Evidence<'_>,
         surface: Surface,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
     ) -> bool {
         let tolerance = evidence.unseen(surface);
         let mut told = account.balances.iter();
@@ -382,7 +382,7 @@ impl Evidence<'_> {
     }
 
     /// Whether the history must explain an account snapshot.
-    fn needs_income(&self, surface: Surface, account: &AccountTruth) -> bool {
+    fn needs_income(&self, surface: Surface, account: &AccountSnapshot) -> bool {
         let asks = self.live.is_some()
             && !planted!(FundingIsTransfer)
             && self.positions_agree(&account.positions)

@@ -25,7 +25,7 @@ use windvane_model::names::Names;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::planted;
 use windvane_model::protocol::BalanceUpdate;
-use windvane_model::truth::{AccountTrade, AccountTruth};
+use windvane_model::state_report::{AccountSnapshot, AccountTrade};
 
 use crate::Evidence;
 use crate::stale_reports::READ_LAG_MS;
@@ -247,7 +247,7 @@ impl LateFees {
 impl Evidence<'_> {
     /// Whether the account matches the statement, apart from commissions that account trades will
     /// state.
-    pub fn awaits_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
+    pub fn awaits_fees(&self, surface: Surface, statement: &AccountSnapshot) -> bool {
         self.tells_trades() && self.differs_by_fees(surface, statement)
     }
 
@@ -274,7 +274,7 @@ impl Evidence<'_> {
     }
 
     /// Whether the account matches the statement, apart from unknown commissions.
-    fn differs_by_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
+    fn differs_by_fees(&self, surface: Surface, statement: &AccountSnapshot) -> bool {
         let differs = |told: &BalanceUpdate| {
             let moved = told.total - self.balance(surface, told.asset).total;
             (moved != Amount::ZERO).then(|| self.may_be_fees(told.asset, moved))
@@ -338,7 +338,7 @@ impl Evidence<'_> {
     }
 
     /// The difference of the balances, in the equity asset.
-    fn gain_of_fees(&self, statement: &AccountTruth) -> Amount {
+    fn gain_of_fees(&self, statement: &AccountSnapshot) -> Amount {
         let balances = statement.balances.iter().map(|told| {
             let moved = told.total - self.balance(SURFACE, told.asset).total;
             if self.is_outside_equity(SURFACE, told.asset) {
@@ -395,7 +395,7 @@ impl Evidence<'_> {
 
     /// The sum of the commissions shown by a snapshot that is about to be accepted, if account
     /// trades do not state them.
-    pub fn fees_by_agreement(&self, surface: Surface, account: &AccountTruth) -> Option<Amount> {
+    pub fn fees_by_agreement(&self, surface: Surface, account: &AccountSnapshot) -> Option<Amount> {
         // The part that belongs to fills with an estimate is not known.
         let is_fees = !self.tells_trades()
             && !self.has_young_estimate()

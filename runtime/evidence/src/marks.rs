@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use windvane_model::decimal::{Amount, MARK_SCALE, div_half_even, pow10};
 use windvane_model::ids::{InstrumentId, Time};
-use windvane_model::truth::StatedPosition;
+use windvane_model::state_report::StatedPosition;
 
 /// A mark price older than this is replaced by the one derived from an account snapshot.
 const OLD_MS: i64 = 10_000;

@@ -14,7 +14,7 @@ use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::instrument::Instrument;
 use windvane_model::order::Surface;
 use windvane_model::protocol::Outcome;
-use windvane_model::truth::{TradedOrder, Truth};
+use windvane_model::state_report::{StateReport, TradedOrder};
 
 use crate::connection::OF_ANY_ROUTE;
 use crate::recent_orders::PendingQuery;
@@ -92,14 +92,14 @@ impl NewestOrders {
     pub fn take_answer<'a>(
         &mut self,
         instrument: InstrumentId,
-        outcome: &'a Outcome<Truth>,
+        outcome: &'a Outcome<StateReport>,
     ) -> NewestOrdersResponse<'a> {
         let Some(query) = self.queries.get_mut(&instrument) else {
             return NewestOrdersResponse::Nothing;
         };
         query.note_answer();
         match outcome {
-            Outcome::Done(Truth::NewestOrders(orders)) => {
+            Outcome::Done(StateReport::NewestOrders(orders)) => {
                 self.queries.remove(&instrument);
                 NewestOrdersResponse::Listed(orders)
             }

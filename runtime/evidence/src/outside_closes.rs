@@ -23,7 +23,7 @@ use windvane_model::order::{OrderTerms, PositionSide, Qty, Side, Surface};
 use windvane_model::orders::Order;
 use windvane_model::planted;
 use windvane_model::protocol::{BalanceUpdate, Fill, OrderUpdate, PositionUpdate};
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::{Evidence, Key};
 
@@ -279,7 +279,7 @@ pub struct SmallerPositions {
 }
 
 /// Whether a snapshot lists neither a balance nor a position.
-fn is_empty(account: &AccountTruth) -> bool {
+fn is_empty(account: &AccountSnapshot) -> bool {
     account.balances.is_empty() && account.positions.iter().all(|told| told.qty.0 == 0)
 }
 
@@ -304,7 +304,7 @@ pub(crate) fn take_closed(moved: &mut i64, closing: Side, qty: i64) -> i64 {
 impl Evidence<'_> {
     /// Positions that the books hold and a snapshot does not list. A snapshot that lists nothing at
     /// all proves nothing, unless an account event agrees.
-    fn unlisted_in(&self, surface: Surface, account: &AccountTruth) -> Vec<(Key, i64)> {
+    fn unlisted_in(&self, surface: Surface, account: &AccountSnapshot) -> Vec<(Key, i64)> {
         if surface != Surface::Futures || planted!(UnlistedPositionKept) {
             return Vec::new();
         }
@@ -321,7 +321,7 @@ impl Evidence<'_> {
     }
 
     /// Balances that the books hold and a snapshot does not list: venues may leave out empty ones.
-    pub fn unlisted_balances(&self, surface: Surface, account: &AccountTruth) -> Vec<AssetId> {
+    pub fn unlisted_balances(&self, surface: Surface, account: &AccountSnapshot) -> Vec<AssetId> {
         if planted!(UnlistedPositionKept) {
             return Vec::new();
         }
@@ -335,7 +335,7 @@ impl Evidence<'_> {
     }
 
     /// The account event that no fill explains yet, if any.
-    pub(crate) fn pending_account_event(&self, surface: Surface) -> Option<&AccountTruth> {
+    pub(crate) fn pending_account_event(&self, surface: Surface) -> Option<&AccountSnapshot> {
         let connection = self.connection(surface)?;
         connection
             .pending_event
@@ -357,7 +357,7 @@ impl Evidence<'_> {
 
     /// Completes a snapshot for comparison: positions that it does not list become flat, and
     /// balances empty.
-    pub fn complete_snapshot(&self, surface: Surface, read: &AccountTruth) -> AccountTruth {
+    pub fn complete_snapshot(&self, surface: Surface, read: &AccountSnapshot) -> AccountSnapshot {
         let mut account = read.clone();
         for ((instrument, position_side), _) in self.unlisted_in(surface, read) {
             account.positions.push(PositionUpdate {
@@ -380,7 +380,7 @@ impl Evidence<'_> {
 
     /// Whether a snapshot lacks positions or balances without other evidence of a close: its list
     /// may be incomplete. An account event that reports them as flat or empty is such evidence.
-    pub fn is_incomplete(&self, surface: Surface, read: &AccountTruth) -> bool {
+    pub fn is_incomplete(&self, surface: Surface, read: &AccountSnapshot) -> bool {
         let flat = read.positions.iter().all(|told| told.qty.0 == 0);
         let mut empty = self.unlisted_balances(surface, read);
         empty.retain(|asset| !self.is_stated_empty(surface, *asset));
@@ -435,7 +435,7 @@ impl Evidence<'_> {
     /// Held positions that an account event leaves out, as it may do with flat ones, while its
     /// balance fits their close. That alone does not degrade the run: another symbol may have moved
     /// the balance.
-    fn omitted_closes(&self, surface: Surface, statement: &AccountTruth) -> Vec<(Key, i64)> {
+    fn omitted_closes(&self, surface: Surface, statement: &AccountSnapshot) -> Vec<(Key, i64)> {
         let mut held = self.held_positions(surface);
         held.retain(|(key, _)| !statement.positions.iter().any(|told| key_of(told) == *key));
         let fits = |closes: &[(Key, i64)]| {
@@ -501,7 +501,7 @@ impl Evidence<'_> {
     pub fn listed_in(
         &self,
         surface: Surface,
-        read: &AccountTruth,
+        read: &AccountSnapshot,
         is_old: bool,
     ) -> ListedPositions {
         let listed: BTreeSet<Key> = (read.positions.iter())

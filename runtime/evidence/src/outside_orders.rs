@@ -12,7 +12,7 @@ use windvane_model::names::Names;
 use windvane_model::order::PositionSide;
 use windvane_model::planted;
 use windvane_model::protocol::{OrderUpdate, Outcome};
-use windvane_model::truth::{OpenOrder, Truth};
+use windvane_model::state_report::{OpenOrder, StateReport};
 
 use crate::connection::OF_ANY_ROUTE;
 use crate::forced::{ForcedCloses, OrderKey};
@@ -125,14 +125,14 @@ impl OutsideOrders {
     pub fn take_answer<'a>(
         &mut self,
         key: OrderKey,
-        outcome: &'a Outcome<Truth>,
+        outcome: &'a Outcome<StateReport>,
         now: Time,
     ) -> Option<(PositionSide, Found<'a>)> {
         let query = self.0.get_mut(&key)?;
         query.waits = false;
         let query = *query;
         let found = match outcome {
-            Outcome::Done(Truth::OutsideOrder(order)) if order.report.order_id == key.1 => {
+            Outcome::Done(StateReport::OutsideOrder(order)) if order.report.order_id == key.1 => {
                 if ForcedClose::of_order(order).is_some() {
                     Found::Forced(order)
                 } else {

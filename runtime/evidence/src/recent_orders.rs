@@ -11,7 +11,7 @@ use windvane_model::ids::{InstrumentId, Time, VenueOrderId};
 use windvane_model::names::Names;
 use windvane_model::order::Surface;
 use windvane_model::protocol::Outcome;
-use windvane_model::truth::{TradedOrder, Truth};
+use windvane_model::state_report::{StateReport, TradedOrder};
 
 use crate::connection::OF_ANY_ROUTE;
 use crate::stale_reports::READ_LAG_MS;
@@ -151,13 +151,13 @@ impl RecentOrders {
     pub fn take_answer<'a>(
         &mut self,
         key: TradedKey,
-        outcome: &'a Outcome<Truth>,
+        outcome: &'a Outcome<StateReport>,
         now: Time,
     ) -> Option<Option<&'a TradedOrder>> {
         let query = self.queries.get_mut(&key)?;
         query.note_answer();
         let order = match outcome {
-            Outcome::Done(Truth::TradedOrder(order)) => Some(order),
+            Outcome::Done(StateReport::TradedOrder(order)) => Some(order),
             // The query may be behind the list of trades.
             Outcome::Refused(refusal)
                 if !OF_ANY_ROUTE.contains(&refusal.code)

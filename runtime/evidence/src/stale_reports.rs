@@ -10,7 +10,7 @@ use windvane_model::decimal::Amount;
 use windvane_model::ids::{AssetId, InstrumentId, Time};
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::protocol::AccountUpdate;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
 
@@ -148,7 +148,7 @@ impl AccountHistory {
     pub(crate) fn matched_since(
         &self,
         since: Time,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
         same: impl Fn(AssetId, Amount, Amount) -> bool,
     ) -> bool {
         let mut moments = self.moments.iter().filter(|moment| moment.until >= since);
@@ -159,7 +159,7 @@ impl AccountHistory {
     pub(crate) fn matched_recently(
         &self,
         now: Time,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
         same: impl Fn(AssetId, Amount, Amount) -> bool,
     ) -> bool {
         let recent = |moment: &&PastAccount| now <= moment.until.plus_ms(MAX_LAG_MS);
@@ -225,7 +225,7 @@ impl PastAccount {
     /// compared.
     fn matches(
         &self,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
         same: impl Fn(AssetId, Amount, Amount) -> bool,
     ) -> bool {
         let balances = account.balances.iter().all(|told| {
@@ -238,7 +238,7 @@ impl PastAccount {
     }
 
     /// Whether a snapshot's positions are those of this moment.
-    fn holds(&self, account: &AccountTruth) -> bool {
+    fn holds(&self, account: &AccountSnapshot) -> bool {
         account.positions.iter().all(|told| {
             let mut known = self.positions.iter();
             let known =
@@ -267,7 +267,7 @@ impl AccountHistory {
     pub fn snapshot_age(
         &mut self,
         now: Time,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
         was_so: bool,
         is_incomplete: bool,
     ) -> SnapshotAge {
@@ -349,7 +349,11 @@ impl Evidence<'_> {
 
     /// Whether the positions of a snapshot are those of a moment that the snapshot may show. Its
     /// balances may differ for another reason.
-    pub(crate) fn lists_stale_positions(&self, surface: Surface, account: &AccountTruth) -> bool {
+    pub(crate) fn lists_stale_positions(
+        &self,
+        surface: Surface,
+        account: &AccountSnapshot,
+    ) -> bool {
         let connection = self.connection(surface);
         let Some(connection) = connection.filter(|_| !self.positions_agree(&account.positions))
         else {
@@ -374,7 +378,7 @@ impl Evidence<'_> {
 
     /// Whether the account matched the snapshot within the last moments. A snapshot of that time
     /// contains commissions that account trades will report later, and the remembered books do not.
-    pub fn was_true_recently(&self, surface: Surface, account: &AccountTruth) -> bool {
+    pub fn was_true_recently(&self, surface: Surface, account: &AccountSnapshot) -> bool {
         let Some(connection) = self.connection(surface) else {
             return false;
         };

@@ -12,7 +12,7 @@ use windvane_model::decimal::Amount;
 use windvane_model::ids::{AssetId, Time};
 use windvane_model::order::Surface;
 use windvane_model::protocol::{BalanceUpdate, PositionUpdate};
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
 use crate::connection::Connection;
@@ -30,7 +30,7 @@ impl Evidence<'_> {
     pub fn stated_fees(
         &self,
         surface: Surface,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
     ) -> Option<Vec<StatedFee>> {
         let is_possible = surface == SURFACE && !self.tells_trades();
         if !is_possible || !self.positions_agree(&statement.positions) {
@@ -48,7 +48,7 @@ impl Evidence<'_> {
 
     fn fills_that_lowered(
         &self,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
         told: &BalanceUpdate,
     ) -> Option<Vec<LateFee>> {
         let moved = told.total - self.balance(SURFACE, told.asset).total;
@@ -80,7 +80,12 @@ impl Evidence<'_> {
     /// Whether a balance of this time may contain a fill that is not booked. Its position would
     /// differ, unless the event leaves out the position because it was closed
     /// (docs/interface/user-stream.md#account_update).
-    fn may_hide_fill(&self, connection: &Connection, statement: &AccountTruth, at: Time) -> bool {
+    fn may_hide_fill(
+        &self,
+        connection: &Connection,
+        statement: &AccountSnapshot,
+        at: Time,
+    ) -> bool {
         let is_listed = |told: &PositionUpdate| {
             let stated = connection
                 .newest_events
@@ -124,7 +129,7 @@ impl Evidence<'_> {
     /// other fill explains the balance.
     pub fn fills_beside(
         &self,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
         asset: AssetId,
         fills: &[LateFee],
     ) -> Option<VecDeque<LateFee>> {
@@ -145,7 +150,7 @@ impl Evidence<'_> {
     pub fn fills_after_agreement(
         &self,
         surface: Surface,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
     ) -> Option<VecDeque<LateFee>> {
         if surface != SURFACE || self.tells_trades() || self.late_fees.waiting.is_empty() {
             return None;
@@ -176,7 +181,7 @@ impl Evidence<'_> {
 }
 
 /// Whether an account event lists the position of a fill in its state after the fill.
-fn lists(connection: &Connection, statement: &AccountTruth, late: &LateFee) -> bool {
+fn lists(connection: &Connection, statement: &AccountSnapshot, late: &LateFee) -> bool {
     let key = (late.instrument, late.side);
     let mut positions = statement.positions.iter();
     let is_listed = positions.any(|told| (told.instrument, told.position_side) == key);

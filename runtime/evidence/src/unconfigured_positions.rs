@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use windvane_model::decimal::Amount;
 use windvane_model::order::PositionSide;
 use windvane_model::planted;
-use windvane_model::truth::StatedPosition;
+use windvane_model::state_report::StatedPosition;
 
 /// The state of these positions.
 #[derive(Debug, Default, Serialize, Deserialize)]

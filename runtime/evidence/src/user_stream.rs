@@ -4,7 +4,7 @@ use windvane_model::ids::Time;
 use windvane_model::order::Surface;
 use windvane_model::order_state::OrderState;
 use windvane_model::orders::Order;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
 
@@ -16,7 +16,7 @@ const ENDED_MS: i64 = 30_000;
 
 impl Evidence<'_> {
     /// Whether a snapshot shows a state that the account had since the stream connected.
-    pub fn was_true_since_connect(&self, surface: Surface, account: &AccountTruth) -> bool {
+    pub fn was_true_since_connect(&self, surface: Surface, account: &AccountSnapshot) -> bool {
         let connection = self.connection(surface);
         let (Some(connection), Some(up)) = (connection, self.stream_up.get(&surface)) else {
             return false;

@@ -12,8 +12,8 @@ use windvane_model::ledger::Position as Held;
 use windvane_model::order_state::OrderState;
 use windvane_model::orders::Order as OwnOrder;
 use windvane_model::run_state::{KillSwitch, RunState};
+use windvane_model::state_report::OpenOrder;
 use windvane_model::trading::{Refusals, TradingBlock};
-use windvane_model::truth::OpenOrder;
 use windvane_model::{Amount, InstrumentId, OrderType, Side, StrategyId, Surface, Time};
 use windvane_session::{Driver, Guests, KillSwitchState, Module};
 

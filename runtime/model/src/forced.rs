@@ -8,7 +8,7 @@ use crate::decimal::Amount;
 use crate::ids::{ClientOrderId, InstrumentId, StrategyId, VenueOrderId};
 use crate::order::{ExecutionType, OrderStatus, OrderType, PositionSide, Side};
 use crate::protocol::{OrderReport, OrderUpdate};
-use crate::truth::OpenOrder;
+use crate::state_report::OpenOrder;
 
 /// Why the venue closed a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

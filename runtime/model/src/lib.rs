@@ -40,9 +40,9 @@ pub mod refusal;
 pub mod risk;
 pub mod rules;
 pub mod run_state;
+pub mod state_report;
 pub mod timer;
 pub mod trading;
-pub mod truth;
 
 pub use decimal::{Amount, Decimal};
 pub use effect::{Effect, Notice};

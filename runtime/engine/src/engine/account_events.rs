@@ -24,7 +24,7 @@ use windvane_model::ids::Time;
 use windvane_model::order::Surface;
 use windvane_model::planted;
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use super::Engine;
 
@@ -149,10 +149,10 @@ impl Engine {
             change: Amount::ZERO,
             ..*told
         };
-        let mut statement = AccountTruth {
+        let mut statement = AccountSnapshot {
             balances: update.balances.iter().map(explained).collect(),
             positions: update.positions.clone(),
-            ..AccountTruth::default()
+            ..AccountSnapshot::default()
         };
         let agree = self.evidence().positions_agree(&update.positions);
         let taken = planted!(ClosedPositionBookedTwice) && agree;
@@ -184,7 +184,9 @@ impl Engine {
             if surface == Surface::Futures {
                 (older.positions).retain(|told| !self.evidence().is_from_before_close(told));
             }
-            let entries = |truth: &AccountTruth| truth.balances.len() + truth.positions.len();
+            let entries = |state_report: &AccountSnapshot| {
+                state_report.balances.len() + state_report.positions.len()
+            };
             let listed = entries(&statement);
             statement.complete(older);
             since = if entries(&statement) > listed {
@@ -203,7 +205,7 @@ impl Engine {
     }
 
     /// Takes a statement as it is: for the planted bug.
-    fn take_whole_event(&mut self, surface: Surface, statement: &AccountTruth) {
+    fn take_whole_event(&mut self, surface: Surface, statement: &AccountSnapshot) {
         let has_fill = !statement.positions.is_empty()
             && self.evidence().positions_agree(&statement.positions);
         for balance in &statement.balances {
@@ -333,7 +335,8 @@ impl Engine {
         let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let read_since = |(_, at): &(AccountTruth, Time)| asked.is_some_and(|asked| *at <= asked);
+        let read_since =
+            |(_, at): &(AccountSnapshot, Time)| asked.is_some_and(|asked| *at <= asked);
         if connection.pending_event.as_ref().is_some_and(read_since) {
             connection.pending_event = None;
             self.watch_losses_after_fill();
@@ -351,6 +354,6 @@ impl Engine {
     }
 }
 
-fn lists_nothing(statement: &AccountTruth) -> bool {
+fn lists_nothing(statement: &AccountSnapshot) -> bool {
     statement.balances.is_empty() && statement.positions.is_empty()
 }

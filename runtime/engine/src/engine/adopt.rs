@@ -12,8 +12,8 @@ use windvane_model::order::{OrderTerms, Surface};
 use windvane_model::orders::Order;
 use windvane_model::planted;
 use windvane_model::protocol::{OrderReport, OrderUpdate, Request};
+use windvane_model::state_report::OpenOrder;
 use windvane_model::timer::Timer;
-use windvane_model::truth::OpenOrder;
 
 use super::Engine;
 

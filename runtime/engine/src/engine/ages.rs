@@ -4,7 +4,7 @@
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::InstrumentId;
 use windvane_model::order::Surface;
-use windvane_model::truth::StatedPosition;
+use windvane_model::state_report::StatedPosition;
 
 use super::Engine;
 

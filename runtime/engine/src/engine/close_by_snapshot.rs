@@ -18,8 +18,8 @@ use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::{StrategyId, Time};
 use windvane_model::order::{OrderTerms, OrderType, PositionSide, Qty, Surface};
 use windvane_model::planted;
+use windvane_model::state_report::AccountSnapshot;
 use windvane_model::timer::Timer;
-use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 use super::closing::close_qty;
@@ -93,7 +93,7 @@ impl Engine {
     }
 
     /// Sends the closes that an account snapshot allows.
-    pub(super) fn close_by_snapshot(&mut self, surface: Surface, read: &AccountTruth) {
+    pub(super) fn close_by_snapshot(&mut self, surface: Surface, read: &AccountSnapshot) {
         let waits = planted!(CloseWaitsForStream) || !self.may_close_uncertain(surface);
         if surface != Surface::Futures || waits {
             return;
@@ -148,7 +148,7 @@ impl Engine {
         &self,
         strategy: StrategyId,
         surface: Surface,
-        read: &AccountTruth,
+        read: &AccountSnapshot,
     ) -> Vec<OrderTerms> {
         let mut closing = self.closing_orders(strategy);
         closing.retain(|terms| {

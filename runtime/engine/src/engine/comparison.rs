@@ -12,8 +12,8 @@ use windvane_model::effect::{Adjustment, Cause};
 use windvane_model::ids::InstrumentId;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::planted;
+use windvane_model::state_report::AccountSnapshot;
 use windvane_model::timer::Timer;
-use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 
@@ -32,7 +32,7 @@ const TRADES_AGAIN_MS: i64 = 2_000;
 const READS_MAX: u32 = 8;
 
 impl Engine {
-    pub(super) fn take_account(&mut self, surface: Surface, read: &AccountTruth) {
+    pub(super) fn take_account(&mut self, surface: Surface, read: &AccountSnapshot) {
         self.compare_modes(surface, read);
         self.close_by_snapshot(surface, read);
         self.take_locked(surface, read);
@@ -201,7 +201,7 @@ impl Engine {
     fn wait_for_fees(
         &mut self,
         surface: Surface,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
         differences: &[Adjustment],
     ) -> bool {
         if !self.evidence().awaits_fees(surface, account) {
@@ -298,7 +298,7 @@ impl Engine {
     }
 
     /// Adjusts the books to the venue's values.
-    fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
+    fn adjust(&mut self, surface: Surface, account: &AccountSnapshot) {
         self.note_accepted_snapshot(surface, account);
         self.take_unconfigured_positions();
         let is_transfer = self.evidence().positions_agree(&account.positions)
@@ -363,7 +363,7 @@ impl Engine {
     /// ignored. If all fills are known (`all_known`) and a snapshot confirmed the entry, a later
     /// difference is ignored too: the venue rounds to a tick that the engine has not read yet. A
     /// fill in the order of its trade ids keeps a confirmed entry confirmed.
-    fn take_entries(&mut self, account: &AccountTruth, all_known: bool) {
+    fn take_entries(&mut self, account: &AccountSnapshot, all_known: bool) {
         for told in &account.positions {
             let (id, side) = (told.instrument, told.position_side);
             if usize::from(id.0) >= self.instruments.len() || told.cost == Amount::ZERO {
@@ -395,7 +395,7 @@ impl Engine {
 
     /// Takes the unavailable part of each balance from a snapshot without events in between. It
     /// changes with every order and every mark price, so it never counts as a difference.
-    fn take_locked(&mut self, surface: Surface, account: &AccountTruth) {
+    fn take_locked(&mut self, surface: Surface, account: &AccountSnapshot) {
         let is_quiet =
             |connection: &mut Connection| connection.events == connection.round.events_when_asked;
         if !self.connection_mut(surface).is_some_and(is_quiet) {

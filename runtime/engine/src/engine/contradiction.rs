@@ -13,8 +13,8 @@ use windvane_model::order_state::{OrderMove, OrderState};
 use windvane_model::orders::{Denied, Order};
 use windvane_model::planted;
 use windvane_model::protocol::OrderUpdate;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::timer::Timer;
-use windvane_model::truth::OpenOrder;
 
 use super::Engine;
 use super::live_run::LiveRun;

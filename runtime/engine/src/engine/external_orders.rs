@@ -2,7 +2,7 @@
 
 use windvane_model::order::Surface;
 use windvane_model::protocol::OrderUpdate;
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 
 use super::Engine;
 

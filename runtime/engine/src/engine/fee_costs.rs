@@ -7,7 +7,7 @@ use windvane_model::ids::AssetId;
 use windvane_model::order::Surface;
 use windvane_model::planted;
 use windvane_model::protocol::{Fill, Outcome, Request};
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 
 use super::Engine;
 
@@ -79,7 +79,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn take_asset_price(&mut self, asset: AssetId, outcome: &Outcome<Truth>) {
+    pub(super) fn take_asset_price(&mut self, asset: AssetId, outcome: &Outcome<StateReport>) {
         self.asset_prices.take(asset, outcome, self.now);
     }
 }

@@ -3,7 +3,7 @@
 
 use windvane_model::effect::Cause;
 use windvane_model::order::Surface;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use super::Engine;
 
@@ -13,7 +13,7 @@ impl Engine {
     pub(super) fn take_order_of_fills(
         &mut self,
         surface: Surface,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
     ) -> bool {
         let Some(shifts) = self.evidence().shifts_by_order(surface, statement) else {
             return false;

@@ -15,7 +15,7 @@ use windvane_model::ids::{InstrumentId, StrategyId, Time, TradeId, VenueOrderId}
 use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::protocol::{AccountUpdate, Fill, OrderUpdate};
 use windvane_model::run_state::KillSwitch;
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::{codec, planted};
 
 use super::{Engine, narrow};

@@ -6,14 +6,18 @@ use std::collections::BTreeSet;
 use windvane_model::ids::InstrumentId;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::planted;
-use windvane_model::truth::{AccountTruth, OpenOrder};
+use windvane_model::state_report::{AccountSnapshot, OpenOrder};
 
 use super::Engine;
 
 impl Engine {
     /// Requests forced orders if a snapshot lacks held positions and nothing shows that they were
     /// closed.
-    pub(super) fn request_forced_close_evidence(&mut self, surface: Surface, read: &AccountTruth) {
+    pub(super) fn request_forced_close_evidence(
+        &mut self,
+        surface: Surface,
+        read: &AccountSnapshot,
+    ) {
         if surface != Surface::Futures || planted!(LiquidationIgnored) {
             return;
         }

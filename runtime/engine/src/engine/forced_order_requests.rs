@@ -7,7 +7,7 @@ use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::order::Surface;
 use windvane_model::planted;
 use windvane_model::protocol::{Outcome, Request};
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 
 use super::Engine;
 
@@ -85,7 +85,7 @@ impl Engine {
 
     /// Handles a response about forced orders. Outside parties closed what the forced orders do not
     /// explain.
-    pub(super) fn take_forced_orders(&mut self, id: InstrumentId, outcome: &Outcome<Truth>) {
+    pub(super) fn take_forced_orders(&mut self, id: InstrumentId, outcome: &Outcome<StateReport>) {
         self.report_listed_orders(id, outcome);
         self.ask_for_outside_orders(id);
         self.settle_outside_closes(Surface::Futures);
@@ -93,7 +93,7 @@ impl Engine {
     }
 
     /// Reports forced orders that the venue lists and that no event reported.
-    fn report_listed_orders(&mut self, id: InstrumentId, outcome: &Outcome<Truth>) {
+    fn report_listed_orders(&mut self, id: InstrumentId, outcome: &Outcome<StateReport>) {
         let (listed, since) = match self.forced.take_answer(id, outcome) {
             ForcedOrdersResponse::Nothing => return,
             ForcedOrdersResponse::NotListed => {

@@ -9,7 +9,7 @@ use windvane_model::ids::AssetId;
 use windvane_model::order::Surface;
 use windvane_model::planted;
 use windvane_model::protocol::{AccountUpdate, BalanceUpdate};
-use windvane_model::truth::{AccountTruth, Income, IncomeKind};
+use windvane_model::state_report::{AccountSnapshot, Income, IncomeKind};
 
 use super::Engine;
 use super::comparison::READ_AGAIN_MS;
@@ -20,7 +20,7 @@ impl Engine {
     pub(super) fn ask_for_income(
         &mut self,
         surface: Surface,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
         differences: &[Adjustment],
     ) -> bool {
         if surface != Surface::Futures {

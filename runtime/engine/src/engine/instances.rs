@@ -8,7 +8,7 @@ use windvane_model::ids::{ClientOrderId, OrderSeq, Time};
 use windvane_model::order::{ExecutionType, Surface};
 use windvane_model::planted;
 use windvane_model::protocol::OrderUpdate;
-use windvane_model::truth::{OpenOrder, TradedOrder};
+use windvane_model::state_report::{OpenOrder, TradedOrder};
 
 use super::Engine;
 

@@ -13,7 +13,7 @@ use windvane_model::ledger::{Grains, NetFill};
 use windvane_model::order::{Qty, Side, Surface};
 use windvane_model::planted;
 use windvane_model::protocol::{Fill, OrderUpdate};
-use windvane_model::truth::AccountTrade;
+use windvane_model::state_report::AccountTrade;
 
 use super::Engine;
 

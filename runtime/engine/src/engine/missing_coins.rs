@@ -9,7 +9,7 @@ use windvane_model::ids::{InstrumentId, StrategyId};
 use windvane_model::ledger::{Grains, value};
 use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::orders::Order;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use super::Engine;
 
@@ -42,7 +42,7 @@ impl Engine {
 
     /// Handles a snapshot that lists other balances but not a coin that strategies hold. The next
     /// snapshots show whether the list was only incomplete for a moment.
-    pub(super) fn degrade_for_unlisted_coins(&mut self, surface: Surface, read: &AccountTruth) {
+    pub(super) fn degrade_for_unlisted_coins(&mut self, surface: Surface, read: &AccountSnapshot) {
         if surface != Surface::Spot {
             return;
         }

@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::order::Surface;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use super::Engine;
 
@@ -49,7 +49,7 @@ impl Engine {
         self.set_degraded(DegradedReason::Modes, is_open);
     }
 
-    pub(super) fn compare_modes(&mut self, surface: Surface, account: &AccountTruth) {
+    pub(super) fn compare_modes(&mut self, surface: Surface, account: &AccountSnapshot) {
         if let Some(can_trade) = account.can_trade {
             self.set_degraded(DegradedReason::CanTrade(surface), !can_trade);
             self.note_can_trade(surface, can_trade);

@@ -7,7 +7,7 @@ use windvane_model::effect::{Effect, Notice};
 use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::order::Surface;
 use windvane_model::protocol::{Outcome, Request};
-use windvane_model::truth::{Subject, TradedOrder, Truth};
+use windvane_model::state_report::{StateReport, Subject, TradedOrder};
 
 use super::Engine;
 
@@ -56,7 +56,7 @@ impl Engine {
     pub(super) fn take_newest_orders(
         &mut self,
         instrument: InstrumentId,
-        outcome: &Outcome<Truth>,
+        outcome: &Outcome<StateReport>,
     ) {
         let surface = self.surface_of(instrument);
         match self.newest_orders.take_answer(instrument, outcome) {

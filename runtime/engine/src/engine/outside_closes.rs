@@ -13,7 +13,7 @@ use windvane_model::ids::{InstrumentId, OrderSeq, StrategyId, Time};
 use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::planted;
 use windvane_model::protocol::{Fill, OrderUpdate, PositionUpdate};
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use super::Engine;
 
@@ -23,7 +23,7 @@ impl Engine {
     pub(super) fn note_listed_positions(
         &mut self,
         surface: Surface,
-        read: &AccountTruth,
+        read: &AccountSnapshot,
         is_old: bool,
     ) {
         if surface != Surface::Futures || planted!(UnlistedPositionKept) {

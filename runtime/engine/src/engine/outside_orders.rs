@@ -6,7 +6,7 @@ use windvane_model::effect::Effect;
 use windvane_model::ids::{InstrumentId, VenueOrderId};
 use windvane_model::order::Surface;
 use windvane_model::protocol::{Outcome, Request};
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 
 use super::Engine;
 
@@ -39,7 +39,7 @@ impl Engine {
         &mut self,
         instrument: InstrumentId,
         order_id: VenueOrderId,
-        outcome: &Outcome<Truth>,
+        outcome: &Outcome<StateReport>,
     ) {
         let key = (instrument, order_id);
         let answer = self.outside_orders.take_answer(key, outcome, self.now);

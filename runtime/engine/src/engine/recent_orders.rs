@@ -6,7 +6,7 @@ use windvane_model::effect::Effect;
 use windvane_model::ids::{InstrumentId, Time, VenueOrderId};
 use windvane_model::order::Surface;
 use windvane_model::protocol::{Outcome, Request};
-use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, StateReport, Subject};
 
 use super::Engine;
 
@@ -117,7 +117,7 @@ impl Engine {
         &mut self,
         instrument: InstrumentId,
         order_id: VenueOrderId,
-        outcome: &Outcome<Truth>,
+        outcome: &Outcome<StateReport>,
     ) {
         let key = (instrument, order_id);
         let answer = self.recent_orders.take_answer(key, outcome, self.now);

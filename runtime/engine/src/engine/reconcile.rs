@@ -17,8 +17,8 @@ use windvane_model::order::Surface;
 use windvane_model::order_state::OrderMove;
 use windvane_model::planted;
 use windvane_model::protocol::{Outcome, Request};
+use windvane_model::state_report::{AccountSnapshot, OpenOrder, StateReport, Subject};
 use windvane_model::timer::Timer;
-use windvane_model::truth::{AccountTruth, OpenOrder, Subject, Truth};
 
 use super::Engine;
 use super::replies::AFTER_WAIT_MS;
@@ -122,7 +122,11 @@ impl Engine {
         });
     }
 
-    pub(super) fn handle_truth(&mut self, subject: &Subject, outcome: &Outcome<Truth>) {
+    pub(super) fn handle_state_report(
+        &mut self,
+        subject: &Subject,
+        outcome: &Outcome<StateReport>,
+    ) {
         let surface = match subject {
             Subject::OpenOrders { surface } | Subject::Account { surface } => *surface,
             Subject::Trades { instrument, .. } => match self.instrument(*instrument) {
@@ -174,9 +178,9 @@ impl Engine {
             Answered::RunningRound => {}
         }
         match outcome {
-            Outcome::Done(truth) => {
+            Outcome::Done(state_report) => {
                 connection.round.succeed();
-                self.take_truth(surface, subject, truth);
+                self.take_state_report(surface, subject, state_report);
             }
             Outcome::Refused(refusal)
                 if matches!(subject, Subject::Trades { .. })
@@ -210,14 +214,19 @@ impl Engine {
         }
     }
 
-    fn take_truth(&mut self, surface: Surface, subject: &Subject, truth: &Truth) {
-        match (subject, truth) {
-            (Subject::OpenOrders { .. }, Truth::OpenOrders(open)) => {
+    fn take_state_report(
+        &mut self,
+        surface: Surface,
+        subject: &Subject,
+        state_report: &StateReport,
+    ) {
+        match (subject, state_report) {
+            (Subject::OpenOrders { .. }, StateReport::OpenOrders(open)) => {
                 self.take_open_orders(surface, open);
                 self.plan_trades(surface);
                 self.ask_next(surface);
             }
-            (Subject::Trades { instrument, .. }, Truth::Trades { trades, more }) => {
+            (Subject::Trades { instrument, .. }, StateReport::Trades { trades, more }) => {
                 let step = self
                     .connection_mut(surface)
                     .map(|connection| &connection.round.step);
@@ -227,12 +236,12 @@ impl Engine {
                     self.take_trades(surface, *instrument, trades, *more);
                 }
             }
-            (Subject::Account { .. }, Truth::Account(account)) => {
+            (Subject::Account { .. }, StateReport::Account(account)) => {
                 let orders_asked = self.orders_asked(surface);
                 self.take_account(surface, account);
                 self.account_was_read(surface, orders_asked);
             }
-            (Subject::Income { .. }, Truth::Income { entries, more }) => {
+            (Subject::Income { .. }, StateReport::Income { entries, more }) => {
                 self.take_income(surface, entries, *more);
             }
             // The response belongs to another request, which is a bug of the driver: the round
@@ -348,7 +357,7 @@ impl Engine {
     pub(super) fn end_round_with_stale_snapshot(
         &mut self,
         surface: Surface,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
     ) {
         if self.evidence().was_true_since_connect(surface, account) {
             self.clear_lost_events(surface);

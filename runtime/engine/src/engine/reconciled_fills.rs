@@ -6,7 +6,7 @@ use windvane_model::effect::{Adjustment, Cause};
 use windvane_model::ids::Time;
 use windvane_model::order::Surface;
 use windvane_model::protocol::{Fill, OrderUpdate};
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use super::Engine;
 
@@ -14,7 +14,7 @@ impl Engine {
     /// Notes that a snapshot is accepted. It contains every fill up to its own newest time, or, if
     /// it has none, up to the moment of the request. For a snapshot from a source that may lag,
     /// neither is known.
-    pub(super) fn note_accepted_snapshot(&mut self, surface: Surface, account: &AccountTruth) {
+    pub(super) fn note_accepted_snapshot(&mut self, surface: Surface, account: &AccountSnapshot) {
         self.note_snapshot_changes(surface, account);
         // Without the venue's clock, the time of the request cannot be compared with the venue's
         // times.
@@ -28,7 +28,7 @@ impl Engine {
         connection.reconciled_until = connection.reconciled_until.max(contains);
     }
 
-    fn note_snapshot_changes(&mut self, surface: Surface, account: &AccountTruth) {
+    fn note_snapshot_changes(&mut self, surface: Surface, account: &AccountSnapshot) {
         let now = self.now;
         let differences = self.evidence().differences(surface, account);
         let asked = self

@@ -14,8 +14,8 @@ use windvane_model::orders::Order;
 use windvane_model::planted;
 use windvane_model::protocol::{OrderReport, OrderUpdate, Outcome, Reply, Request};
 use windvane_model::run_state::KillSwitch;
+use windvane_model::state_report::Subject;
 use windvane_model::timer::Timer;
-use windvane_model::truth::Subject;
 
 use super::{Engine, narrow};
 
@@ -64,7 +64,7 @@ impl Engine {
                 client_order_id,
                 outcome,
             } => self.handle_queried(client_order_id, outcome),
-            Reply::Read { subject, outcome } => self.handle_truth(subject, outcome),
+            Reply::Read { subject, outcome } => self.handle_state_report(subject, outcome),
             Reply::Countdown {
                 instrument,
                 outcome,

@@ -12,8 +12,8 @@ use windvane_model::ledger::Grains;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::planted;
 use windvane_model::protocol::{Outcome, Request};
+use windvane_model::state_report::{ListedRules, StateReport, Subject};
 use windvane_model::timer::Timer;
-use windvane_model::truth::{ListedRules, Subject, Truth};
 use windvane_supervision::rules_refresh::compile;
 
 use super::{Engine, narrow};
@@ -72,12 +72,12 @@ impl Engine {
         self.read_rules(self.surface_of(instrument));
     }
 
-    pub(super) fn take_rules_response(&mut self, surface: Surface, outcome: &Outcome<Truth>) {
+    pub(super) fn take_rules_response(&mut self, surface: Surface, outcome: &Outcome<StateReport>) {
         if !self.rules_refresh.take_answer(surface) {
             return;
         }
         let next_ms = match outcome {
-            Outcome::Done(Truth::Rules(listed)) => {
+            Outcome::Done(StateReport::Rules(listed)) => {
                 for one in listed {
                     self.take_rules(surface, one);
                 }

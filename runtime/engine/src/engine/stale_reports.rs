@@ -3,7 +3,7 @@
 
 use windvane_evidence::stale_reports::SnapshotAge;
 use windvane_model::order::Surface;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use super::Engine;
 
@@ -30,7 +30,7 @@ impl Engine {
     pub(super) fn snapshot_age(
         &mut self,
         surface: Surface,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
         is_incomplete: bool,
     ) -> SnapshotAge {
         let was_so = self.evidence().was_true_recently(surface, account);

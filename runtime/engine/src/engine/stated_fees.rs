@@ -7,14 +7,18 @@ use windvane_model::effect::Cause;
 use windvane_model::ids::AssetId;
 use windvane_model::order::Surface;
 use windvane_model::protocol::BalanceUpdate;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use super::Engine;
 
 impl Engine {
     /// Books the commissions that an account event shows. Returns whether the books then match it,
     /// apart from rounding.
-    pub(super) fn book_stated_fees(&mut self, surface: Surface, statement: &AccountTruth) -> bool {
+    pub(super) fn book_stated_fees(
+        &mut self,
+        surface: Surface,
+        statement: &AccountSnapshot,
+    ) -> bool {
         let Some(fees) = self.evidence().stated_fees(surface, statement) else {
             return false;
         };
@@ -66,7 +70,12 @@ impl Engine {
     }
 
     /// Forgets fills whose commission is booked.
-    fn forget_stated_fills(&mut self, statement: &AccountTruth, asset: AssetId, fills: &[LateFee]) {
+    fn forget_stated_fills(
+        &mut self,
+        statement: &AccountSnapshot,
+        asset: AssetId,
+        fills: &[LateFee],
+    ) {
         let kept = self.evidence().fills_beside(statement, asset, fills);
         if let Some(kept) = kept {
             self.late_fees.keep(kept);
@@ -75,7 +84,11 @@ impl Engine {
 
     /// Forgets older fills after an account event agreed with the books: fills from long before it
     /// had no commission.
-    pub(super) fn forget_free_stated_fills(&mut self, surface: Surface, statement: &AccountTruth) {
+    pub(super) fn forget_free_stated_fills(
+        &mut self,
+        surface: Surface,
+        statement: &AccountSnapshot,
+    ) {
         let kept = self.evidence().fills_after_agreement(surface, statement);
         if let Some(kept) = kept {
             self.late_fees.keep(kept);

@@ -8,7 +8,7 @@ use windvane_model::order::{OrderStatus, Surface};
 use windvane_model::order_state::OrderMove;
 use windvane_model::planted;
 use windvane_model::protocol::{Fill, OrderUpdate};
-use windvane_model::truth::AccountTrade;
+use windvane_model::state_report::AccountTrade;
 
 use super::Engine;
 

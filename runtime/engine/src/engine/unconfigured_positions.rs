@@ -2,7 +2,7 @@
 //! (`windvane_evidence::unconfigured_positions`).
 
 use windvane_model::decimal::Amount;
-use windvane_model::truth::StatedPosition;
+use windvane_model::state_report::StatedPosition;
 
 use super::Engine;
 

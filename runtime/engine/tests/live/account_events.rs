@@ -2,7 +2,7 @@
 //! something else.
 
 use windvane_model::protocol::{AccountReason, AccountUpdate};
-use windvane_model::truth::Subject;
+use windvane_model::state_report::Subject;
 use windvane_model::{
     Amount, Input, Notice, OrderStatus, PositionSide, Side, Surface, Time, UserEvent,
 };

@@ -4,7 +4,7 @@
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::{OrderUpdate, Refusal};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTruth, OpenOrder, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, OpenOrder, StateReport, Subject};
 use windvane_model::{
     Amount, ClientOrderId, OrderSeq, OrderStatus, Outcome, PositionSide, Side, Surface, Time,
 };
@@ -16,7 +16,7 @@ use super::world::{position, ready};
 const FUTURES: Surface = Surface::Futures;
 
 /// An order with a partial fill of 4, after a round of reconciliation showed the account before it.
-fn filled_after_a_round() -> (Account, OrderSeq, AccountTruth) {
+fn filled_after_a_round() -> (Account, OrderSeq, AccountSnapshot) {
     let mut account = ready();
     let order = account.rest();
     account.wait(31);
@@ -49,7 +49,7 @@ fn fill_at(account: &Account, order: OrderSeq, trade_id: i64, ms: i64) -> OrderU
 }
 
 /// Answers the queries of this many seconds with this account.
-fn read(account: &mut Account, order: OrderSeq, told: &AccountTruth, seconds: u32) {
+fn read(account: &mut Account, order: OrderSeq, told: &AccountSnapshot, seconds: u32) {
     for _ in 0..seconds {
         for _ in 0..4 {
             let listed = [account.open_order(order)];
@@ -244,7 +244,7 @@ fn after_a_reconnect_a_venue_that_refused_trades_is_asked_again() {
         account.live(LiveInput::StreamDown { surface: FUTURES });
         account.live(LiveInput::StreamUp { surface: FUTURES });
         let orders = account.take_question().unwrap();
-        account.tell(orders, Truth::OpenOrders(Vec::new()));
+        account.tell(orders, StateReport::OpenOrders(Vec::new()));
         let trades = account.take_question().unwrap();
         assert!(matches!(trades, Subject::Trades { .. }), "{trades:?}");
         account.answer(

@@ -5,7 +5,7 @@ use windvane_model::event::EventKind;
 use windvane_model::live::OnStart;
 use windvane_model::order_state::OrderState;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, OpenOrder};
+use windvane_model::state_report::{AccountTrade, OpenOrder};
 use windvane_model::{
     ClientOrderId, Input, OrderStatus, Outcome, PositionSide, Reply, Request, Side, VenueOrderId,
 };

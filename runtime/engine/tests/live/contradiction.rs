@@ -6,7 +6,7 @@ use windvane_model::live::LiveInput;
 use windvane_model::live::OnStart;
 use windvane_model::order_state::OrderState;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::{
     Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Request, Side, Surface,
     Time,

@@ -392,13 +392,13 @@ fn an_order_is_not_sent_if_its_countdown_is_confirmed_too_late() {
 #[test]
 fn an_adopted_order_gets_a_countdown_as_soon_as_the_run_is_ready() {
     use super::world::booting;
-    use windvane_model::truth::{OpenOrder, Subject, Truth};
+    use windvane_model::state_report::{OpenOrder, StateReport, Subject};
     let mut account = booting(live_config());
     let id = windvane_model::ClientOrderId::new("mm.5.1").unwrap();
     account.begin();
     while let Some(subject) = account.take_question() {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(vec![OpenOrder {
+        let state_report = match subject {
+            Subject::OpenOrders { .. } => StateReport::OpenOrders(vec![OpenOrder {
                 report: report(id, OrderStatus::New, 0),
                 terms: limit(Side::Buy, 990, 10),
             }]),
@@ -410,9 +410,9 @@ fn an_adopted_order_gets_a_countdown_as_soon_as_the_run_is_ready() {
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),
             Subject::Trades { .. } => super::world::no_trades(),
-            Subject::Account { .. } => Truth::Account(account.own_account()),
+            Subject::Account { .. } => StateReport::Account(account.own_account()),
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
     assert_eq!(account.engine.covered_until(BTC), None);
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
@@ -567,14 +567,14 @@ fn an_order_found_open_after_its_countdown_expired_is_covered() {
 #[test]
 fn no_countdown_is_armed_while_the_journal_is_unhealthy() {
     use super::world::booting;
-    use windvane_model::truth::{OpenOrder, Subject, Truth};
+    use windvane_model::state_report::{OpenOrder, StateReport, Subject};
     let mut account = booting(live_config());
     let id = windvane_model::ClientOrderId::new("mm.5.1").unwrap();
     account.begin();
     account.live(LiveInput::Journal { healthy: false });
     while let Some(subject) = account.take_question() {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(vec![OpenOrder {
+        let state_report = match subject {
+            Subject::OpenOrders { .. } => StateReport::OpenOrders(vec![OpenOrder {
                 report: report(id, OrderStatus::New, 0),
                 terms: limit(Side::Buy, 990, 10),
             }]),
@@ -586,9 +586,9 @@ fn no_countdown_is_armed_while_the_journal_is_unhealthy() {
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),
             Subject::Trades { .. } => super::world::no_trades(),
-            Subject::Account { .. } => Truth::Account(account.own_account()),
+            Subject::Account { .. } => StateReport::Account(account.own_account()),
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
     account.wait(3);
     assert_eq!(account.take_countdown(), None);

@@ -5,7 +5,7 @@ use windvane_model::config::EngineConfig;
 use windvane_model::input::FaultKind;
 use windvane_model::protocol::{OrderReport, Refusal};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, StateReport, Subject};
 use windvane_model::{
     Amount, Input, OrderSeq, OrderStatus, Outcome, PositionSide, Price, Reply, Request, Side,
     VenueOrderId,
@@ -124,7 +124,7 @@ fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
                 Subject::OpenOrders { .. } if told && exit.qty == 10_000 => {
-                    Outcome::Done(Truth::OpenOrders(Vec::new()))
+                    Outcome::Done(StateReport::OpenOrders(Vec::new()))
                 }
                 Subject::OpenOrders { .. } => match account.engine.order(exit.order) {
                     Some(_) => {
@@ -134,9 +134,9 @@ fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
                         } else {
                             open.report.executed_qty = windvane_model::Qty(0);
                         }
-                        Outcome::Done(Truth::OpenOrders(vec![open]))
+                        Outcome::Done(StateReport::OpenOrders(vec![open]))
                     }
-                    None => Outcome::Done(Truth::OpenOrders(Vec::new())),
+                    None => Outcome::Done(StateReport::OpenOrders(Vec::new())),
                 },
                 Subject::Trades { .. } => match venue.trades {
                     Trades::Refused => Outcome::Refused(Refusal {
@@ -144,7 +144,7 @@ fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
                         msg: String::new(),
                     }),
                     Trades::Late(late) if second < late => Outcome::Done(no_trades()),
-                    _ => Outcome::Done(Truth::Trades {
+                    _ => Outcome::Done(StateReport::Trades {
                         trades: vec![exit.trade(account)],
                         more: false,
                     }),
@@ -154,7 +154,7 @@ fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
                     own.balances[0].total = total;
                     own.positions = vec![position(10_000 - exit.qty)];
                     own.positions[0].cost = instrument().notional(1000, 10_000 - exit.qty);
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
                 _ => Outcome::Done(super::world::nothing(subject)),
             };

@@ -4,7 +4,7 @@
 use windvane_engine::Engine;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::Refusal;
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{Amount, OrderStatus, Outcome, Side, Surface};
 
 use super::reconciliation::{adjustments, bought_at_another_entry, cost, round};
@@ -104,7 +104,7 @@ fn a_balance_difference_changes_an_entry_only_without_trades() {
                         code: 404,
                         msg: String::new(),
                     }),
-                    Subject::Account { .. } => Outcome::Done(Truth::Account(own)),
+                    Subject::Account { .. } => Outcome::Done(StateReport::Account(own)),
                     _ => Outcome::Done(nothing(subject)),
                 };
                 account.answer(subject, outcome);

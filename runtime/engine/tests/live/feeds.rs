@@ -1,8 +1,8 @@
 //! Market data that stops although all connections are up.
 
 use windvane_model::rules::Rule;
+use windvane_model::state_report::Subject;
 use windvane_model::trading::TradingBlock;
-use windvane_model::truth::Subject;
 use windvane_model::{Input, MarketEvent, OrderStatus, OrderTerms, Request, Side, Time};
 
 use super::support::{Account, BTC, MM, fill, limit};

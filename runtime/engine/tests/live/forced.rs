@@ -8,7 +8,7 @@ use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, PositionUpdate, Refusal,
 };
 use windvane_model::run_state::{KillSwitch, RunState};
-use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, OpenOrder, StateReport, Subject};
 use windvane_model::{
     Amount, ClientOrderId, ExecutionType, Input, MarketEvent, Notice, OrderStatus, OrderTerms,
     OrderType, Outcome, PositionSide, Price, Qty, Side, StrategyId, Surface, Time, TradeId,
@@ -371,7 +371,7 @@ fn tell_round(
     account: &mut Account,
     trades: &[AccountTrade],
     closed: Option<Amount>,
-    forced: &Outcome<Truth>,
+    forced: &Outcome<StateReport>,
 ) {
     let read = closed.map(|left| (position(0), left));
     answer_with_trades(account, trades, read, forced);
@@ -381,7 +381,7 @@ fn tell_round(
 fn answer_round(
     account: &mut Account,
     read: Option<(PositionUpdate, Amount)>,
-    forced: &Outcome<Truth>,
+    forced: &Outcome<StateReport>,
 ) {
     answer_with_trades(account, &[], read, forced);
 }
@@ -390,9 +390,9 @@ pub(super) fn answer_with_trades(
     account: &mut Account,
     trades: &[AccountTrade],
     read: Option<(PositionUpdate, Amount)>,
-    forced: &Outcome<Truth>,
+    forced: &Outcome<StateReport>,
 ) {
-    let by_hand = Truth::OutsideOrder(Box::new(order_by_hand(BTC, VenueOrderId(0))));
+    let by_hand = StateReport::OutsideOrder(Box::new(order_by_hand(BTC, VenueOrderId(0))));
     answer_with_order(account, trades, read, forced, &Outcome::Done(by_hand));
 }
 
@@ -401,18 +401,18 @@ pub(super) fn answer_with_order(
     account: &mut Account,
     trades: &[AccountTrade],
     read: Option<(PositionUpdate, Amount)>,
-    forced: &Outcome<Truth>,
-    order: &Outcome<Truth>,
+    forced: &Outcome<StateReport>,
+    order: &Outcome<StateReport>,
 ) {
     while let Some(subject) = account.take_question() {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+        let state_report = match subject {
+            Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
             Subject::Trades { from, .. } => {
                 let from = from.unwrap_or(TradeId(0));
                 let new = trades.iter().filter(|one| one.fill.trade_id >= from);
                 match new.copied().collect::<Vec<_>>() {
                     none if none.is_empty() => no_trades(),
-                    trades => Truth::Trades {
+                    trades => StateReport::Trades {
                         trades,
                         more: false,
                     },
@@ -424,7 +424,7 @@ pub(super) fn answer_with_order(
                     own.positions = vec![position];
                     own.balances[0].total = total;
                 }
-                Truth::Account(own)
+                StateReport::Account(own)
             }
             Subject::ForcedOrders { .. } => {
                 account.answer(subject, forced.clone());
@@ -432,7 +432,7 @@ pub(super) fn answer_with_order(
             }
             Subject::OutsideOrder { order_id, .. } => {
                 let mut order = order.clone();
-                if let Outcome::Done(Truth::OutsideOrder(order)) = &mut order {
+                if let Outcome::Done(StateReport::OutsideOrder(order)) = &mut order {
                     order.report.order_id = order_id;
                 }
                 account.answer(subject, order);
@@ -444,7 +444,7 @@ pub(super) fn answer_with_order(
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => nothing(subject),
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
 }
 
@@ -453,7 +453,7 @@ pub(super) fn minute(
     account: &mut Account,
     trades: &[AccountTrade],
     closed: Option<Amount>,
-    forced: &Outcome<Truth>,
+    forced: &Outcome<StateReport>,
 ) {
     for _ in 0..120 {
         tell_round(account, trades, closed, forced);
@@ -464,7 +464,7 @@ pub(super) fn minute(
     }
 }
 
-pub(super) fn refused_route() -> Outcome<Truth> {
+pub(super) fn refused_route() -> Outcome<StateReport> {
     Outcome::Refused(Refusal {
         code: -1020,
         msg: String::new(),
@@ -477,7 +477,7 @@ fn account_snapshots_find_a_liquidation_without_events() {
         let mut account = holding(30, 10);
         minute(&mut account, &[], None, &refused_route());
         let left = wallet_after(&account);
-        let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 40)]));
+        let forced = Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 40)]));
         for _ in 0..2 {
             // A snapshot that equals an earlier state of the account may be stale.
             minute(&mut account, &[], Some(left), &forced);
@@ -503,7 +503,7 @@ fn forced_orders_settle_a_liquidation_in_account_trades() {
     account.live(windvane_model::live::LiveInput::StreamDown { surface: FUTURES });
     account.live(windvane_model::live::LiveInput::StreamUp { surface: FUTURES });
     let left = wallet_after(&account);
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 40)]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 40)]));
     minute(&mut account, &[listed_trade(9, 40)], Some(left), &forced);
     assert_eq!(held(&account), [0, 0, 0]);
     assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
@@ -547,8 +547,8 @@ fn a_close_in_snapshots_without_evidence_is_not_a_liquidation() {
     let before = listed_order(&old, 40);
     old.wait(1);
     for answer in [
-        Outcome::Done(Truth::ForcedOrders(Vec::new())),
-        Outcome::Done(Truth::ForcedOrders(vec![before])),
+        Outcome::Done(StateReport::ForcedOrders(Vec::new())),
+        Outcome::Done(StateReport::ForcedOrders(vec![before])),
     ] {
         let mut account = holding(30, 10);
         account.wait(20);
@@ -673,7 +673,7 @@ fn a_forced_close_shown_by_a_snapshot_closes_its_strategy() {
     account.update(own);
     assert_eq!(held(&account), [-8, -8, 0]);
     let left = wallet_after(&account);
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![forced]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![forced]));
     for _ in 0..60 {
         answer_round(&mut account, Some((position(-10), left)), &forced);
         account.pass(499);
@@ -696,7 +696,7 @@ fn a_listed_forced_close_may_be_newer_than_the_snapshot() {
     for _ in 0..300 {
         let mut second = listed_order(&account, 5);
         second.report.order_id = VenueOrderId(501);
-        let forced = Outcome::Done(Truth::ForcedOrders(vec![first, second]));
+        let forced = Outcome::Done(StateReport::ForcedOrders(vec![first, second]));
         answer_round(&mut account, Some((position(30), left)), &forced);
         if !reports(&account).is_empty() && !std::mem::replace(&mut told, true) {
             let mut event = marked(sold(12, 5, 5, 5));
@@ -719,7 +719,7 @@ fn a_listed_forced_close_may_be_newer_than_the_snapshot() {
 fn forced_closes_before_the_first_snapshot_are_ignored() {
     let mut account = booting(live_config());
     account.begin();
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 2)]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 2)]));
     for _ in 0..60 {
         answer_round(
             &mut account,
@@ -745,7 +745,7 @@ fn a_close_by_hand_is_not_mistaken_for_the_next_forced_close() {
     by_hand.order_id = VenueOrderId(501);
     account.update(by_hand);
     assert_eq!(held(&account)[0], 7);
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 7)]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 7)]));
     // The snapshot is still older than the ADL.
     for _ in 0..4 {
         tell_round(&mut account, &[], None, &forced);
@@ -773,7 +773,7 @@ fn close_before_an_own_fill(listed: bool) {
     let exit = account.submit(MM, limit(Side::Sell, 1100, 10));
     account.confirm_countdowns();
     let forced = if listed {
-        Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 30)]))
+        Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 30)]))
     } else {
         refused_route()
     };

@@ -2,7 +2,7 @@
 //! forced orders.
 
 use windvane_model::run_state::{KillSwitch, RunState};
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{Amount, Outcome, Surface};
 
 use super::forced::{held, holding, listed_order, minute, refused_route, reports};
@@ -11,7 +11,12 @@ use super::world::nothing;
 
 /// Lets seconds pass. The venue lists no position and this wallet balance, and gives this response
 /// about forced orders. Returns how often it was queried for them.
-fn pass(account: &mut Account, wallet: Amount, forced: &Outcome<Truth>, seconds: i64) -> usize {
+fn pass(
+    account: &mut Account,
+    wallet: Amount,
+    forced: &Outcome<StateReport>,
+    seconds: i64,
+) -> usize {
     let mut asked = 0;
     for _ in 0..2 * seconds {
         while let Some(subject) = account.take_question() {
@@ -20,7 +25,7 @@ fn pass(account: &mut Account, wallet: Amount, forced: &Outcome<Truth>, seconds:
                     let mut read = account.own_account();
                     read.positions.clear();
                     read.balances[0].total = wallet;
-                    Outcome::Done(Truth::Account(read))
+                    Outcome::Done(StateReport::Account(read))
                 }
                 Subject::ForcedOrders { .. } => {
                     asked += 1;
@@ -51,7 +56,7 @@ fn a_forced_order_proves_a_close_that_the_balance_does_not_fit() {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let wallet = wallet_that_fits_nothing(&account);
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 40)]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 40)]));
     pass(&mut account, wallet, &forced, 35);
     assert_eq!(held(&account), [0, 0, 0]);
     assert_eq!(account.engine.run_state(), RunState::Halted);
@@ -62,7 +67,7 @@ fn a_forced_order_proves_a_close_that_the_balance_does_not_fit() {
 fn without_a_forced_order_such_a_snapshot_is_not_adopted_at_once() {
     for forced in [
         refused_route(),
-        Outcome::Done(Truth::ForcedOrders(Vec::new())),
+        Outcome::Done(StateReport::ForcedOrders(Vec::new())),
     ] {
         let mut account = holding(30, 10);
         minute(&mut account, &[], None, &refused_route());

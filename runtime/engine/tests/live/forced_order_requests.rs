@@ -2,7 +2,7 @@
 //! response.
 
 use windvane_model::run_state::KillSwitch;
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{Amount, Notice, Outcome, Surface};
 
 use super::forced::{held, holding, listed_order, minute, refused_route, reports};
@@ -10,7 +10,7 @@ use super::support::{Account, USDT};
 use super::world::{no_trades, nothing, position};
 
 /// The venue's response to one query for forced orders; `None` if it never responds.
-type Answer = Option<Outcome<Truth>>;
+type Answer = Option<Outcome<StateReport>>;
 
 /// Lets time pass. The position is closed and the wallet has this balance. Queries for forced
 /// orders get these responses; the last one repeats. Returns the seconds from the first query until
@@ -24,7 +24,7 @@ fn pass(account: &mut Account, wallet: Amount, answers: &[Answer]) -> Option<i64
                     let mut read = account.own_account();
                     read.positions = vec![position(0)];
                     read.balances[0].total = wallet;
-                    Outcome::Done(Truth::Account(read))
+                    Outcome::Done(StateReport::Account(read))
                 }
                 Subject::ForcedOrders { .. } => {
                     first = first.or(Some(account.now));
@@ -56,11 +56,11 @@ fn closed_by_others(account: &Account) -> usize {
     account.notices.iter().filter(is_it).count()
 }
 
-fn begin() -> (Account, Amount, Outcome<Truth>) {
+fn begin() -> (Account, Amount, Outcome<StateReport>) {
     let mut account = holding(30, 10);
     minute(&mut account, &[], None, &refused_route());
     let wallet = account.engine.balance(Surface::Futures, USDT).total - Amount(440_000_000);
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 40)]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 40)]));
     (account, wallet, forced)
 }
 

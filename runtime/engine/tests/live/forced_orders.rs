@@ -5,7 +5,7 @@ use windvane_model::forced::ForcedClose;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::Refusal;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{OpenOrder, Subject, Truth};
+use windvane_model::state_report::{OpenOrder, StateReport, Subject};
 use windvane_model::{
     Amount, ClientOrderId, OrderStatus, OrderType, Outcome, Qty, Request, Side, Surface,
     VenueOrderId,
@@ -43,7 +43,7 @@ enum List {
 }
 
 impl Order {
-    fn told(self, asked_for_s: i64) -> Outcome<Truth> {
+    fn told(self, asked_for_s: i64) -> Outcome<StateReport> {
         let refused = Outcome::Refused(Refusal {
             code: NO_SUCH_ORDER,
             msg: String::new(),
@@ -63,7 +63,7 @@ impl Order {
             Self::Late if asked_for_s < 10 => return refused,
             Self::Named | Self::Late => named(&mut order),
         }
-        Outcome::Done(Truth::OutsideOrder(Box::new(order)))
+        Outcome::Done(StateReport::OutsideOrder(Box::new(order)))
     }
 
     fn kind(self) -> Option<ForcedClose> {
@@ -84,7 +84,7 @@ fn closed(account: &mut Account, order: Order, list: List, seconds: i64) {
     let left = account.own_account().balances[0].total - Amount(440_000_000);
     let forced = match list {
         List::Refused => refused_route(),
-        List::Empty => Outcome::Done(Truth::ForcedOrders(Vec::new())),
+        List::Empty => Outcome::Done(StateReport::ForcedOrders(Vec::new())),
     };
     let began = account.now;
     for _ in 0..2 * seconds {

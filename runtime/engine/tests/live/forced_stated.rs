@@ -5,7 +5,7 @@ use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::forced::ForcedClose;
 use windvane_model::protocol::{AccountReason, AccountUpdate, PositionUpdate};
 use windvane_model::run_state::{KillSwitch, RunState};
-use windvane_model::truth::{Income, IncomeKind, Subject, Truth};
+use windvane_model::state_report::{Income, IncomeKind, StateReport, Subject};
 use windvane_model::{
     Amount, Input, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
 };
@@ -65,7 +65,7 @@ fn without_forced_orders_an_account_event_alone_is_a_forced_close() {
 
 /// An account event reports this loss and a flat position. Account snapshots and this response
 /// about forced orders follow.
-fn lose(account: &mut Account, lost: Amount, forced: &Outcome<Truth>) {
+fn lose(account: &mut Account, lost: Amount, forced: &Outcome<StateReport>) {
     let mut told = account.own_account();
     told.balances[0].total += -lost;
     let left = told.balances[0].total;
@@ -107,7 +107,7 @@ fn a_listed_order_splits_the_loss_into_price_and_commission() {
         position.position.fees
     };
     let before = [paid(&account, 0), paid(&account, 1)];
-    let listed = Truth::ForcedOrders(vec![listed_order(&account, 40)]);
+    let listed = StateReport::ForcedOrders(vec![listed_order(&account, 40)]);
     let lost = instrument().notional(100, 40);
     lose(
         &mut account,
@@ -422,11 +422,13 @@ fn a_snapshot_older_than_the_event_keeps_the_degraded_reason() {
         account.alive();
         account.clock();
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
-                windvane_model::truth::Subject::Account { .. } => Truth::Account(before.clone()),
+            let state_report = match subject {
+                windvane_model::state_report::Subject::Account { .. } => {
+                    StateReport::Account(before.clone())
+                }
                 subject => super::world::nothing(subject),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
         account.confirm_countdowns();
         let is_degraded = account
@@ -459,15 +461,15 @@ fn a_pending_account_event_alone_does_not_halt_after_a_snapshot() {
     let mut was_taken = false;
     for _ in 0..22 {
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
-                Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+            let state_report = match subject {
+                Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
                 Subject::Trades { .. } => no_trades(),
                 Subject::Account { .. } => {
                     let mut read = account.own_account();
                     read.balances[0].total = wallet + usdt(200);
-                    Truth::Account(read)
+                    StateReport::Account(read)
                 }
-                Subject::Income { .. } => Truth::Income {
+                Subject::Income { .. } => StateReport::Income {
                     entries: vec![Income {
                         kind: IncomeKind::Other,
                         instrument: None,
@@ -479,7 +481,7 @@ fn a_pending_account_event_alone_does_not_halt_after_a_snapshot() {
                 },
                 subject => nothing(subject),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
         if account.own_account().balances[0].total == wallet + usdt(200) {
             // For 10 that were bought at 100, the loss is 150 with the snapshot and 550 with the

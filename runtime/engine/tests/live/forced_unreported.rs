@@ -6,7 +6,7 @@ use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate, Refusal,
 };
 use windvane_model::run_state::{KillSwitch, RunState};
-use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, OpenOrder, StateReport, Subject};
 use windvane_model::{
     Amount, ClientOrderId, Input, Notice, OrderStatus, OrderTerms, OrderType, Outcome,
     PositionSide, Price, Qty, Side, Surface, Time, UserEvent, VenueOrderId,
@@ -146,7 +146,7 @@ impl Late {
                     let (_, qty, wallet) = *state.unwrap_or(&self.states[0]);
                     own.positions = vec![position(qty)];
                     own.balances = vec![balance(wallet)];
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
                 Subject::Trades { from, .. } => {
                     let from = from.map_or(0, |id| id.0);
@@ -157,7 +157,7 @@ impl Late {
                     Outcome::Done(if trades.is_empty() {
                         no_trades()
                     } else {
-                        Truth::Trades {
+                        StateReport::Trades {
                             trades,
                             more: false,
                         }
@@ -166,7 +166,7 @@ impl Late {
                 Subject::ForcedOrders { .. } if self.lists_forced => {
                     let forced = self.forced.iter();
                     let forced = forced.filter(|order| order.report.update_time <= seen);
-                    Outcome::Done(Truth::ForcedOrders(forced.copied().collect()))
+                    Outcome::Done(StateReport::ForcedOrders(forced.copied().collect()))
                 }
                 Subject::ForcedOrders { .. } => Outcome::Refused(Refusal {
                     code: -1020,
@@ -184,7 +184,7 @@ impl Late {
                                 msg: String::new(),
                             })
                         },
-                        |order| Outcome::Done(Truth::OutsideOrder(Box::new(*order))),
+                        |order| Outcome::Done(StateReport::OutsideOrder(Box::new(*order))),
                     )
                 }
                 subject => Outcome::Done(nothing(subject)),

@@ -5,7 +5,7 @@ use windvane_model::effect::Adjustment;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::Refusal;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, StateReport, Subject};
 use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Qty, Reply, Side, Surface,
     VenueOrderId,
@@ -26,7 +26,7 @@ fn without_account_trades_order_totals_close_a_gap() {
     account.live(LiveInput::StreamUp { surface: FUTURES });
     while let Some(subject) = account.take_question() {
         let outcome = match subject {
-            Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
+            Subject::OpenOrders { .. } => Outcome::Done(StateReport::OpenOrders(Vec::new())),
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
             | Subject::TradedOrder { .. }
@@ -38,7 +38,7 @@ fn without_account_trades_order_totals_close_a_gap() {
                 code: 404,
                 msg: String::new(),
             }),
-            Subject::Account { .. } => Outcome::Done(Truth::Account(account.own_account())),
+            Subject::Account { .. } => Outcome::Done(StateReport::Account(account.own_account())),
         };
         account.answer(subject, outcome);
     }
@@ -81,7 +81,7 @@ fn round_with_lost_fill(account: &mut Account, order: windvane_model::OrderSeq, 
                     open.report.executed_qty = Qty(4);
                     open.report.cum_quote = instrument().notional(990, 4);
                 }
-                Outcome::Done(Truth::OpenOrders(vec![open]))
+                Outcome::Done(StateReport::OpenOrders(vec![open]))
             }
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
@@ -97,7 +97,7 @@ fn round_with_lost_fill(account: &mut Account, order: windvane_model::OrderSeq, 
             Subject::Account { .. } => {
                 let mut own = account.own_account();
                 own.positions = vec![position(4)];
-                Outcome::Done(Truth::Account(own))
+                Outcome::Done(StateReport::Account(own))
             }
         };
         account.answer(subject, outcome);
@@ -185,8 +185,8 @@ fn missed_fills_that_cancel_out_are_still_found() {
     let mut asked_from = None;
     for _ in 0..120 {
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
-                Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+            let state_report = match subject {
+                Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
@@ -197,7 +197,7 @@ fn missed_fills_that_cancel_out_are_still_found() {
                 Subject::Trades { from, .. } => {
                     asked_from = asked_from.max(from);
                     let told = from.is_none_or(|from| from.0 <= 6);
-                    Truth::Trades {
+                    StateReport::Trades {
                         trades: told.then_some(missed).into_iter().collect(),
                         more: false,
                     }
@@ -205,10 +205,10 @@ fn missed_fills_that_cancel_out_are_still_found() {
                 Subject::Account { .. } => {
                     let mut own = account.own_account();
                     own.positions = vec![position(10)];
-                    Truth::Account(own)
+                    StateReport::Account(own)
                 }
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
         for _ in 0..account.take_queries() {
             account.handle(Input::Reply(&Reply::Queried {
@@ -244,7 +244,7 @@ fn without_account_trades_a_missing_own_fill_is_no_adjustment() {
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
                 Subject::OpenOrders { .. } => {
-                    Outcome::Done(Truth::OpenOrders(std::mem::take(&mut open)))
+                    Outcome::Done(StateReport::OpenOrders(std::mem::take(&mut open)))
                 }
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
@@ -260,7 +260,7 @@ fn without_account_trades_a_missing_own_fill_is_no_adjustment() {
                 Subject::Account { .. } => {
                     let mut own = account.own_account();
                     own.positions = vec![position(10)];
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
             };
             account.answer(subject, outcome);
@@ -297,7 +297,7 @@ fn differing_while_lost(behind: usize) -> Account {
     for _ in 0..80 {
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
-                Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
+                Subject::OpenOrders { .. } => Outcome::Done(StateReport::OpenOrders(Vec::new())),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
@@ -312,7 +312,7 @@ fn differing_while_lost(behind: usize) -> Account {
                 Subject::Account { .. } => {
                     let mut own = account.own_account();
                     own.balances[0].total = total;
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
             };
             account.answer(subject, outcome);

@@ -4,7 +4,7 @@
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::{AccountReason, AccountUpdate, Refusal};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{Income, IncomeKind, Subject, Truth};
+use windvane_model::state_report::{Income, IncomeKind, StateReport, Subject};
 use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
 };
@@ -92,13 +92,13 @@ fn answer_for(account: &mut Account, total: Amount, history: &History, seconds: 
                 let mut own = account.own_account();
                 own.balances[0].total = total;
                 let income = |entries: &[Income]| {
-                    Outcome::Done(Truth::Income {
+                    Outcome::Done(StateReport::Income {
                         entries: entries.to_vec(),
                         more: false,
                     })
                 };
                 let outcome = match (subject, history) {
-                    (Subject::Account { .. }, _) => Outcome::Done(Truth::Account(own)),
+                    (Subject::Account { .. }, _) => Outcome::Done(StateReport::Account(own)),
                     (Subject::Trades { .. }, _) => Outcome::Done(no_trades()),
                     (Subject::Income { .. }, History::Told(entries)) => income(entries),
                     (Subject::Income { .. }, History::Late(late, entries)) => {
@@ -507,7 +507,7 @@ fn answer_both(account: &mut Account, totals: &mut [Amount; 2], seconds: i64) {
             let entries = Vec::new();
             account.tell(
                 subject,
-                Truth::Income {
+                StateReport::Income {
                     entries,
                     more: false,
                 },
@@ -530,7 +530,7 @@ fn answer_both(account: &mut Account, totals: &mut [Amount; 2], seconds: i64) {
                     account.live(LiveInput::StreamDown { surface });
                     account.live(LiveInput::StreamUp { surface });
                 }
-                Subject::Account { .. } => account.tell(subject, Truth::Account(own)),
+                Subject::Account { .. } => account.tell(subject, StateReport::Account(own)),
                 Subject::Trades { .. } => account.tell(subject, no_trades()),
                 _ => account.tell(subject, nothing(subject)),
             }

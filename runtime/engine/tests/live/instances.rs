@@ -6,7 +6,7 @@ use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::{
     ClientOrderId, ExecutionType, Input, Notice, OrderStatus, Qty, Request, Side, Surface, Time,
     VenueOrderId,
@@ -126,8 +126,8 @@ fn after_a_wiped_folder_a_position_prevents_new_exposure() {
         account.begin();
         let open = [old("mm.6.3")];
         for _ in 0..WATCH_S + 3 {
-            round(&mut account, &open, &[], |truth| {
-                truth.positions[0].qty = Qty(held);
+            round(&mut account, &open, &[], |state_report| {
+                state_report.positions[0].qty = Qty(held);
             });
             account.pass(998);
             account.alive();

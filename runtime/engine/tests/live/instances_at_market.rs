@@ -7,7 +7,7 @@ use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::Refusal;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, OpenOrder, Subject, TradedOrder, Truth};
+use windvane_model::state_report::{AccountTrade, OpenOrder, StateReport, Subject, TradedOrder};
 use windvane_model::{
     ClientOrderId, ExecutionType, Input, Notice, OrderStatus, Outcome, Request, Side, Surface,
     Time, VenueOrderId,
@@ -65,22 +65,22 @@ impl Market {
         }
     }
 
-    fn outcome(&mut self, account: &Account, subject: Subject) -> Outcome<Truth> {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(self.resting.clone()),
-            Subject::Account { .. } => Truth::Account(account.own_account()),
+    fn outcome(&mut self, account: &Account, subject: Subject) -> Outcome<StateReport> {
+        let state_report = match subject {
+            Subject::OpenOrders { .. } => StateReport::OpenOrders(self.resting.clone()),
+            Subject::Account { .. } => StateReport::Account(account.own_account()),
             Subject::Trades { .. } if self.has_no_trades => return refusal(404),
             Subject::NewestOrders { .. } => {
                 self.lists += 1;
                 if self.has_no_orders {
                     return refusal(404);
                 }
-                Truth::NewestOrders(self.orders.iter().map(|(_, order)| *order).collect())
+                StateReport::NewestOrders(self.orders.iter().map(|(_, order)| *order).collect())
             }
             Subject::Trades { from, .. } => {
                 let trades = self.trades.iter();
                 let listed = trades.filter(|one| from.is_none_or(|id| one.fill.trade_id >= id));
-                Truth::Trades {
+                StateReport::Trades {
                     trades: listed.copied().collect(),
                     more: false,
                 }
@@ -92,11 +92,11 @@ impl Market {
                 }
                 let mut orders = self.orders.iter();
                 let (_, order) = orders.find(|(id, _)| *id == order_id).unwrap();
-                Truth::TradedOrder(*order)
+                StateReport::TradedOrder(*order)
             }
             subject => nothing(subject),
         };
-        Outcome::Done(truth)
+        Outcome::Done(state_report)
     }
 
     fn start(&mut self) -> Account {
@@ -117,7 +117,7 @@ impl Market {
     }
 }
 
-fn refusal(code: i32) -> Outcome<Truth> {
+fn refusal(code: i32) -> Outcome<StateReport> {
     let msg = String::new();
     Outcome::Refused(Refusal { code, msg })
 }
@@ -395,12 +395,12 @@ fn a_venue_without_account_trades_starts_no_watch() {
     let mut account = booting(live_config());
     account.begin();
     while let Some(subject) = account.take_question() {
-        let truth = match subject {
+        let state_report = match subject {
             Subject::Trades { .. } => no_trades(),
-            Subject::Account { .. } => Truth::Account(account.own_account()),
+            Subject::Account { .. } => StateReport::Account(account.own_account()),
             subject => nothing(subject),
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }

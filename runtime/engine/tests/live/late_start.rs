@@ -4,7 +4,7 @@
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::protocol::Refusal;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, StateReport, Subject};
 use windvane_model::{Amount, ClientOrderId, OrderStatus, Outcome, Side, Surface};
 
 use super::reconciliation::{adjustments, qty, trade};
@@ -22,7 +22,7 @@ enum Trades {
 
 /// One fill long ago, and one just before the process is killed. Returns the account as it was
 /// before the second fill.
-fn killed_after_fill(since_s: u32) -> (Account, AccountTruth) {
+fn killed_after_fill(since_s: u32) -> (Account, AccountSnapshot) {
     let mut account = ready();
     buy(&mut account, 1);
     account.seconds(60);
@@ -62,7 +62,7 @@ fn own(account: &Account) -> i64 {
 }
 
 /// Answers the queries of a quarter of a second.
-fn quarter_second(account: &mut Account, trades: Trades, read: &AccountTruth) {
+fn quarter_second(account: &mut Account, trades: Trades, read: &AccountSnapshot) {
     while let Some(subject) = account.take_question() {
         let outcome = match subject {
             Subject::Trades { .. } => match trades {
@@ -70,13 +70,13 @@ fn quarter_second(account: &mut Account, trades: Trades, read: &AccountTruth) {
                     code: 404,
                     msg: String::new(),
                 }),
-                Trades::Told => Outcome::Done(Truth::Trades {
+                Trades::Told => Outcome::Done(StateReport::Trades {
                     trades: vec![trade(1, 1, 4), trade(1, 2, 4)],
                     more: false,
                 }),
                 Trades::Late => Outcome::Done(no_trades()),
             },
-            Subject::Account { .. } => Outcome::Done(Truth::Account(read.clone())),
+            Subject::Account { .. } => Outcome::Done(StateReport::Account(read.clone())),
             _ => Outcome::Done(nothing(subject)),
         };
         account.answer(subject, outcome);

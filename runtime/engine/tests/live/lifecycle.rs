@@ -6,7 +6,7 @@ use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::rules::Rule;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{Input, Notice, OrderStatus, Outcome, Request, Side, Surface, UserEvent};
 
 use super::succession::{killed, next_config};
@@ -198,12 +198,12 @@ fn after_a_lost_journal(held: i64) -> Account {
     let rounds = if held == 0 { 5 } else { 20 };
     for _ in 0..rounds {
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
-                Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+            let state_report = match subject {
+                Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
                 Subject::Account { .. } => {
                     let mut own = account.own_account();
                     own.positions = vec![position(held)];
-                    Truth::Account(own)
+                    StateReport::Account(own)
                 }
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
@@ -214,7 +214,7 @@ fn after_a_lost_journal(held: i64) -> Account {
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),
                 Subject::Trades { .. } => no_trades(),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
         account.pass(999);
         account.alive();
@@ -287,14 +287,14 @@ fn unexpected_modes_and_missing_permissions_degrade_the_run() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
     account.wait(31);
     while let Some(subject) = account.take_question() {
-        let truth = if matches!(subject, Subject::OpenOrders { .. }) {
-            Truth::OpenOrders(Vec::new())
+        let state_report = if matches!(subject, Subject::OpenOrders { .. }) {
+            StateReport::OpenOrders(Vec::new())
         } else {
             let mut own = account.own_account();
             own.can_trade = Some(false);
-            Truth::Account(own)
+            StateReport::Account(own)
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
     assert!(
         account

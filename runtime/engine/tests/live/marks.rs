@@ -2,7 +2,7 @@
 
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{StatedPosition, Subject, Truth};
+use windvane_model::state_report::{StateReport, StatedPosition, Subject};
 use windvane_model::{Amount, Input, MarketEvent, OrderStatus, PositionSide, Reply, Side, Time};
 
 use super::support::{Account, BTC, MM, fill, limit};
@@ -46,7 +46,7 @@ fn holding(side: Side) -> Account {
 fn seconds(account: &mut Account, side: Side, unrealized: Option<i128>, seconds: u32) {
     for _ in 0..seconds {
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
+            let state_report = match subject {
                 Subject::Account { .. } => {
                     let stated = unrealized.map(|unrealized| StatedPosition {
                         symbol: "BTCUSDT".to_owned(),
@@ -59,12 +59,12 @@ fn seconds(account: &mut Account, side: Side, unrealized: Option<i128>, seconds:
                     if let Some(stated) = stated {
                         account.handle(Input::Reply(&Reply::Stated(vec![stated])));
                     }
-                    Truth::Account(account.own_account())
+                    StateReport::Account(account.own_account())
                 }
                 Subject::Trades { .. } => no_trades(),
                 _ => nothing(subject),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
         account.pass(999);
         account.alive();

@@ -6,7 +6,7 @@ use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, StateReport, Subject};
 use windvane_model::{
     Amount, AssetId, Input, Notice, OrderStatus, PositionSide, Request, Side, Surface, Time,
     UserEvent, VenueOrderId,
@@ -46,15 +46,15 @@ fn read_listed(account: &mut Account, seconds: u32, listed: &[(AssetId, Amount)]
                 locked: Amount::ZERO,
                 change: Amount::ZERO,
             };
-            let truth = match subject {
-                Subject::Account { .. } => Truth::Account(AccountTruth {
+            let state_report = match subject {
+                Subject::Account { .. } => StateReport::Account(AccountSnapshot {
                     can_trade: Some(true),
                     balances: listed.iter().map(balance).collect(),
-                    ..AccountTruth::default()
+                    ..AccountSnapshot::default()
                 }),
                 _ => nothing(subject),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
     }
 }

@@ -4,7 +4,7 @@ use windvane_model::Side;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::live::LiveInput;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, limit};
@@ -14,17 +14,17 @@ use super::world::{booting, live_config, nothing, ready};
 /// not provide them.
 fn sync_without_modes(account: &mut Account, are_pending: bool) {
     while let Some(subject) = account.take_question() {
-        let truth = if matches!(subject, Subject::Account { .. }) {
+        let state_report = if matches!(subject, Subject::Account { .. }) {
             let mut own = account.own_account();
             (own.hedge_mode, own.multi_assets) = (None, None);
             if are_pending {
                 account.live(LiveInput::ModesPending);
             }
-            Truth::Account(own)
+            StateReport::Account(own)
         } else {
             nothing(subject)
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
 }
 

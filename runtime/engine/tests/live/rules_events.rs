@@ -2,7 +2,7 @@
 
 use windvane_model::event::{Event, EventKind};
 use windvane_model::instrument::{Instrument, LotSize, Notional, SymbolStatus};
-use windvane_model::truth::{ListedRules, Truth};
+use windvane_model::state_report::{ListedRules, StateReport};
 use windvane_model::{Amount, Input, StrategyId};
 
 use super::rules_refresh::{refuse, rules, tell, tick};
@@ -74,18 +74,18 @@ fn strategies_receive_status_changes_and_unusable_rules() {
     assert_eq!(told(&mut account)[0].1.flags, TRADING);
 
     let finer = || {
-        Truth::Rules(vec![ListedRules {
+        StateReport::Rules(vec![ListedRules {
             instrument: BTC,
             rules: Err("tickSize 0.01 has more than 1 decimal places".to_owned()),
         }])
     };
     refuse(&mut account, -4014);
-    for (expected, truth) in [
+    for (expected, state_report) in [
         (vec![TRADING | UNUSABLE; 2], finer()),
         (vec![], finer()),
         (vec![TRADING; 2], rules(|_| {})),
     ] {
-        tell(&mut account, truth);
+        tell(&mut account, state_report);
         let flags = told(&mut account).into_iter().map(|(_, event)| event.flags);
         assert_eq!(flags.collect::<Vec<_>>(), expected);
         account.wait(16);

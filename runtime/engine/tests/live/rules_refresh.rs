@@ -6,7 +6,7 @@ use windvane_model::input::Command;
 use windvane_model::instrument::{Instrument, LotSize, PriceFilter, SymbolStatus};
 use windvane_model::protocol::MarginTerms;
 use windvane_model::rules::Rule;
-use windvane_model::truth::{ListedRules, Subject, Truth};
+use windvane_model::state_report::{ListedRules, StateReport, Subject};
 use windvane_model::{
     Input, Notice, OrderTerms, Outcome, PositionSide, Reply, Request, Side, Surface, UserEvent,
 };
@@ -26,21 +26,21 @@ fn asked(account: &mut Account) -> usize {
 }
 
 /// The venue's rules with these changes.
-pub(super) fn rules(change: impl Fn(&mut Instrument)) -> Truth {
+pub(super) fn rules(change: impl Fn(&mut Instrument)) -> StateReport {
     let mut instrument = support::instrument();
     change(&mut instrument);
     listed(Ok(instrument))
 }
 
-fn listed(rules: Result<Instrument, String>) -> Truth {
-    Truth::Rules(vec![ListedRules {
+fn listed(rules: Result<Instrument, String>) -> StateReport {
+    StateReport::Rules(vec![ListedRules {
         instrument: BTC,
         rules,
     }])
 }
 
-pub(super) fn tell(account: &mut Account, truth: Truth) {
-    account.tell(Subject::Rules { surface: FUTURES }, truth);
+pub(super) fn tell(account: &mut Account, state_report: StateReport) {
+    account.tell(Subject::Rules { surface: FUTURES }, state_report);
 }
 
 /// Submits an order that the venue rejects with this code.
@@ -394,10 +394,10 @@ fn an_order_that_breaks_a_known_rule_reads_the_rules_again() {
 }
 
 /// Submits an order that the venue rejects for a filter, and answers the query that follows.
-fn tell_after_question(account: &mut Account, truth: Truth) {
+fn tell_after_question(account: &mut Account, state_report: StateReport) {
     refuse(account, -4014);
     assert_eq!(asked(account), 1);
-    tell(account, truth);
+    tell(account, state_report);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::protocol::{OrderUpdate, Refusal};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, OpenOrder, StateReport, Subject};
 use windvane_model::{
     Amount, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Request, Side,
     Surface, VenueOrderId,
@@ -96,7 +96,7 @@ fn answer_with(
                     msg: String::new(),
                 }),
                 (Subject::Trades { .. }, Some(late)) if half >= late => {
-                    Outcome::Done(Truth::Trades {
+                    Outcome::Done(StateReport::Trades {
                         trades: told.clone(),
                         more: false,
                     })
@@ -105,7 +105,7 @@ fn answer_with(
                 (Subject::Account { .. }, _) => {
                     let mut own = account.own_account();
                     own.positions = vec![super::world::position(10)];
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
                 _ => Outcome::Done(super::world::nothing(subject)),
             };
@@ -192,13 +192,13 @@ fn answer_once(account: &mut Account, less: i128, open: &[OpenOrder]) {
             Subject::Account { .. } => {
                 let mut own = account.own_account();
                 own.balances[0].total = Amount(total);
-                Outcome::Done(Truth::Account(own))
+                Outcome::Done(StateReport::Account(own))
             }
             Subject::Income { .. } => Outcome::Refused(Refusal {
                 code: 404,
                 msg: String::new(),
             }),
-            Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(open.to_vec())),
+            Subject::OpenOrders { .. } => Outcome::Done(StateReport::OpenOrders(open.to_vec())),
             _ => Outcome::Done(super::world::nothing(subject)),
         };
         account.answer(subject, outcome);

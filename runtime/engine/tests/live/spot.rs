@@ -10,7 +10,7 @@ use windvane_model::live::LiveInput;
 use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderReport, OrderUpdate, Refusal,
 };
-use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, StateReport, Subject};
 use windvane_model::{
     Amount, AssetId, Input, Notice, OrderStatus, Outcome, PositionSide, Qty, Reply, Request, Side,
     Surface, Time, UserEvent,
@@ -106,9 +106,9 @@ fn a_fill_without_an_order_event_is_found_by_an_order_query() {
                     code: 0,
                     msg: String::new(),
                 }),
-                Subject::Account { .. } => Outcome::Done(Truth::Account(AccountTruth {
+                Subject::Account { .. } => Outcome::Done(StateReport::Account(AccountSnapshot {
                     balances: balances.clone(),
-                    ..AccountTruth::default()
+                    ..AccountSnapshot::default()
                 })),
                 _ => Outcome::Done(super::world::nothing(subject)),
             };
@@ -158,7 +158,9 @@ fn booked_from_totals() -> (Account, ClientOrderId) {
                     code: 0,
                     msg: String::new(),
                 }),
-                Subject::Account { .. } => Outcome::Done(Truth::Account(AccountTruth::default())),
+                Subject::Account { .. } => {
+                    Outcome::Done(StateReport::Account(AccountSnapshot::default()))
+                }
                 _ => Outcome::Done(super::world::nothing(subject)),
             };
             account.answer(subject, outcome);

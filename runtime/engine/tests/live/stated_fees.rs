@@ -7,7 +7,7 @@ use windvane_model::instrument::Instrument;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, StateReport, Subject};
 use windvane_model::{
     Amount, AssetId, Input, InstrumentId, MarketEvent, Notice, OrderStatus, Outcome, PositionSide,
     Side, StrategyId, Surface, Time, UserEvent, VenueOrderId,
@@ -129,7 +129,7 @@ impl Exchange {
                     let mut own = self.account.own_account();
                     own.balances = Self::told_balances(shown.1);
                     own.positions = vec![position(shown.2)];
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
                 Subject::Trades { from, .. } => match self.trades_lag_ms {
                     Some(lag_ms) => {
@@ -137,7 +137,7 @@ impl Exchange {
                             let is_asked = from.is_none_or(|from| trade.fill.trade_id >= from);
                             is_asked && trade.time.plus_ms(lag_ms) <= now
                         });
-                        Outcome::Done(Truth::Trades {
+                        Outcome::Done(StateReport::Trades {
                             trades: trades.copied().collect(),
                             more: false,
                         })

@@ -8,7 +8,7 @@ use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, PositionUpdate,
 };
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{
     Amount, ClientOrderId, Input, InstrumentId, Notice, OrderSeq, OrderStatus, Outcome,
     PositionSide, Reply, Side, StrategyId, Surface, UserEvent, VenueOrderId,
@@ -159,26 +159,26 @@ fn an_account_trade_replaces_an_estimate_from_before_a_restart() {
     let (strategy, place) = (StrategyId(1), InstrumentId(1));
     account.begin();
     while let Some(subject) = account.take_question() {
-        let truth = match subject {
+        let state_report = match subject {
             Subject::Account { .. } => {
                 let mut own = account.own_account();
                 own.positions = vec![PositionUpdate {
                     instrument: place,
                     ..position(10)
                 }];
-                Truth::Account(own)
+                StateReport::Account(own)
             }
             Subject::Trades { instrument, .. } if instrument == place => {
                 let mut listed = trade(1, 1, 10);
                 listed.fill.fee = Amount(3_000_000);
-                Truth::Trades {
+                StateReport::Trades {
                     trades: vec![listed],
                     more: false,
                 }
             }
             _ => nothing(subject),
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
     assert_eq!(balance(&account), before - Amount(3_000_000));
     let own = &account.engine.ledgers().strategies[usize::from(strategy.0)];

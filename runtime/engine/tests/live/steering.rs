@@ -10,7 +10,7 @@ use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refu
 use windvane_model::risk::RiskLimits;
 use windvane_model::rules::Rule;
 use windvane_model::run_state::{KillSwitch, RunState};
-use windvane_model::truth::{OpenOrder, Subject, Truth};
+use windvane_model::state_report::{OpenOrder, StateReport, Subject};
 use windvane_model::{
     Amount, ClientOrderId, Input, Intent, OrderSeq, OrderStatus, Outcome, Reply, Request, Side,
     StrategyId, Surface, Time, UserEvent,
@@ -144,7 +144,7 @@ fn a_halted_strategy_cancels_open_orders_that_it_finds() {
         report: report(id, OrderStatus::New, 0),
         terms: limit(Side::Buy, 990, 10),
     };
-    account.tell(subject, Truth::OpenOrders(vec![open]));
+    account.tell(subject, StateReport::OpenOrders(vec![open]));
     assert_eq!(account.cancels(), 1);
 }
 
@@ -386,13 +386,13 @@ fn external_orders_follow_the_venues_events_and_lists() {
 
     account.wait(31);
     let subject = account.take_question().unwrap();
-    account.tell(subject, Truth::OpenOrders(shown.clone()));
+    account.tell(subject, StateReport::OpenOrders(shown.clone()));
     assert_eq!(account.engine.external_orders().count(), 1);
     account.sync();
     account.wait(31);
     let subject = account.take_question().unwrap();
     account.update(update(id, Side::Buy, OrderStatus::PartiallyFilled, 4));
-    account.tell(subject, Truth::OpenOrders(Vec::new()));
+    account.tell(subject, StateReport::OpenOrders(Vec::new()));
     let shown = account.engine.external_orders().next().unwrap();
     assert_eq!(
         shown.report.executed_qty.0, 4,

@@ -10,8 +10,8 @@ use windvane_model::live::{LiveInput, StopReason};
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
 use windvane_model::rules::Rule;
 use windvane_model::run_state::RunState;
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::trading::TradingBlock;
-use windvane_model::truth::{Subject, Truth};
 use windvane_model::{
     Amount, ClientOrderId, Input, InstrumentId, Notice, OrderSeq, OrderStatus, OrderType, Outcome,
     Request, Side, Surface, UserEvent,
@@ -326,13 +326,15 @@ fn can_trade_in_a_snapshot_begins_and_ends_a_block() {
     let read = |account: &mut Account, can_trade| {
         account.seconds(30);
         account.pass(999);
-        let mut truth = account.own_account();
-        truth.can_trade = Some(can_trade);
+        let mut state_report = account.own_account();
+        state_report.can_trade = Some(can_trade);
         while let Some(subject) = account.take_question() {
             match subject {
-                Subject::Account { .. } => account.tell(subject, Truth::Account(truth.clone())),
+                Subject::Account { .. } => {
+                    account.tell(subject, StateReport::Account(state_report.clone()))
+                }
                 Subject::OpenOrders { .. } => {
-                    account.tell(subject, Truth::OpenOrders(Vec::new()));
+                    account.tell(subject, StateReport::OpenOrders(Vec::new()));
                 }
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }

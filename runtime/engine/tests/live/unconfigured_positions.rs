@@ -3,7 +3,7 @@
 use windvane_model::config::EngineConfig;
 use windvane_model::protocol::{AccountReason, AccountUpdate};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{Income, IncomeKind, StatedPosition, Subject, Truth};
+use windvane_model::state_report::{Income, IncomeKind, StateReport, StatedPosition, Subject};
 use windvane_model::{Amount, Input, PositionSide, Reply, Surface, UserEvent};
 
 use super::forced::refused_route;
@@ -56,16 +56,16 @@ fn answer_with(
                     account.answer(subject, refused_route());
                     continue;
                 }
-                let truth = match subject {
+                let state_report = match subject {
                     Subject::Account { .. } => {
                         let stated = Reply::Stated(positions.to_vec());
                         account.handle(Input::Reply(&stated));
                         let mut own = account.own_account();
                         own.balances[0].total = total;
-                        Truth::Account(own)
+                        StateReport::Account(own)
                     }
                     Subject::Trades { .. } => no_trades(),
-                    Subject::Income { .. } => Truth::Income {
+                    Subject::Income { .. } => StateReport::Income {
                         entries: vec![Income {
                             kind: IncomeKind::Other,
                             instrument: None,
@@ -77,7 +77,7 @@ fn answer_with(
                     },
                     _ => nothing(subject),
                 };
-                account.tell(subject, truth);
+                account.tell(subject, state_report);
             }
             account.pass(250);
         }

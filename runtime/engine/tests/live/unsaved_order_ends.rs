@@ -6,7 +6,7 @@ use windvane_model::event::EventKind;
 use windvane_model::input::FaultKind;
 use windvane_model::order_state::OrderState;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::{ClientOrderId, Input, OrderStatus, Outcome, Reply, Side};
 
 use super::succession::{killed, next_config};

@@ -6,7 +6,7 @@ use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::input::Command;
 use windvane_model::protocol::{AccountReason, AccountUpdate};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, StateReport, Subject};
 use windvane_model::{
     Amount, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Price, Qty, Reply, Side,
     Surface, Time, TradeId, UserEvent, VenueOrderId,
@@ -193,9 +193,9 @@ fn ask_in_vain(account: &mut Account, order: OrderSeq, qty: i64, seconds: u32) -
             }));
         }
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
-                Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
-                Subject::Account { .. } => Truth::Account(account.own_account()),
+            let state_report = match subject {
+                Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
+                Subject::Account { .. } => StateReport::Account(account.own_account()),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
@@ -208,7 +208,7 @@ fn ask_in_vain(account: &mut Account, order: OrderSeq, qty: i64, seconds: u32) -
                     no_trades()
                 }
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
     }
     (queries, reads)

@@ -6,7 +6,7 @@ use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::live::{LiveConfig, LiveInput};
 use windvane_model::order_state::OrderState;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, StateReport, Subject};
 use windvane_model::{Notice, OrderSeq, Outcome, Side, Surface};
 use windvane_model::{OrderStatus, Request};
 
@@ -28,11 +28,11 @@ impl Account {
     /// Answers every query as a venue without changes on our account.
     fn spot_answers(&mut self) {
         while let Some(subject) = self.take_question() {
-            let truth = match subject {
-                Subject::OpenOrders { .. } => Truth::OpenOrders(self.resting()),
-                Subject::Account { .. } => Truth::Account(AccountTruth {
+            let state_report = match subject {
+                Subject::OpenOrders { .. } => StateReport::OpenOrders(self.resting()),
+                Subject::Account { .. } => StateReport::Account(AccountSnapshot {
                     can_trade: Some(true),
-                    ..AccountTruth::default()
+                    ..AccountSnapshot::default()
                 }),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
@@ -43,11 +43,11 @@ impl Account {
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),
                 Subject::Trades { .. } => no_trades(),
             };
-            self.tell(subject, truth);
+            self.tell(subject, state_report);
         }
     }
 
-    fn resting(&self) -> Vec<windvane_model::truth::OpenOrder> {
+    fn resting(&self) -> Vec<windvane_model::state_report::OpenOrder> {
         let orders: Vec<_> = self.engine.orders().iter().map(|order| order.seq).collect();
         orders
             .into_iter()

@@ -3,7 +3,7 @@
 
 use rust_decimal::Decimal;
 use windvane_model::protocol::OrderReport;
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::{
     Amount, ClientOrderId, Instrument, InstrumentId, OrderTerms, OrderType, PositionSide, Price,
     Qty, TimeInForce, VenueOrderId,

@@ -7,7 +7,7 @@ use windvane_model::holding::Ledger;
 use windvane_model::ids::StrategyName;
 use windvane_model::ledger::Grains;
 use windvane_model::order::OrderTerms;
-use windvane_model::truth::StatedPosition;
+use windvane_model::state_report::StatedPosition;
 use windvane_model::{
     Amount, ClientOrderId, Instrument, InstrumentId, Notice, OrderSeq, PositionSide, StrategyId,
     Surface,

@@ -84,11 +84,11 @@ pub enum Subject {
 
 /// The response to a query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Truth {
+pub enum StateReport {
     /// Every open order of the surface.
     OpenOrders(Vec<OpenOrder>),
     /// The account.
-    Account(AccountTruth),
+    Account(AccountSnapshot),
     /// A page of account trades.
     Trades {
         /// Oldest first.
@@ -164,7 +164,7 @@ pub struct OpenOrder {
 
 /// A snapshot of the account on one surface.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AccountTruth {
+pub struct AccountSnapshot {
     /// `canTrade`; `None` if the venue does not state it.
     pub can_trade: Option<bool>,
     /// `dualSidePosition`; `None` if the venue does not state it.
@@ -183,7 +183,7 @@ pub struct AccountTruth {
     pub updated: Option<Time>,
 }
 
-impl AccountTruth {
+impl AccountSnapshot {
     /// Adds the balances and positions that only an older snapshot has.
     pub fn complete(&mut self, older: Self) {
         for balance in older.balances {
