@@ -1,4 +1,4 @@
-//! Fills that are booked with an estimated commission (`stated_fills`), until an event or an
+//! Fills that are booked with an estimated commission (`fills_from_totals`), until an event or an
 //! account trade states the true one.
 //!
 //! The estimate is in the quote asset. The true commission may be in another asset, and the event

@@ -16,10 +16,10 @@ use windvane_model::timer::{Timer, Timers};
 
 use crate::connection::Connection;
 use crate::fee_costs::AssetPrices;
+use crate::fills_from_totals::FillsFromTotals;
 use crate::forced_close_evidence::ForcedCloseEvidence;
 use crate::late_fees::LateFees;
 use crate::outside_closes::{OutsideCloses, StatedCloses};
-use crate::stated_fills::StatedFills;
 use crate::unconfigured_positions::UnconfiguredPositions;
 
 /// A position: its instrument and side.
@@ -67,7 +67,7 @@ pub struct Evidence<'a> {
     /// Fills whose commission is not known.
     pub late_fees: &'a LateFees,
     /// Fills that are known from the totals of orders.
-    pub stated_fills: &'a StatedFills,
+    pub fills_from_totals: &'a FillsFromTotals,
     /// Prices of assets in which commissions are charged.
     pub asset_prices: &'a AssetPrices,
     /// Commissions that were paid in assets of no position.

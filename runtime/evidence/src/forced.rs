@@ -55,7 +55,7 @@ struct OutsideOrder {
     quote: Amount,
     fee: Amount,
     /// The booked part without a trade id: a trade that is reported later may be this part.
-    made_up: i64,
+    derived: i64,
     /// The quantity that strategies gave up for it, and its value.
     settled: i64,
     settled_quote: Amount,
@@ -141,8 +141,8 @@ impl ForcedCloses {
         let Some(order) = self.orders.get_mut(&key) else {
             return Some(*fill);
         };
-        let absorbed = order.made_up.min(fill.qty.0);
-        order.made_up -= absorbed;
+        let absorbed = order.derived.min(fill.qty.0);
+        order.derived -= absorbed;
         part_of(fill, fill.qty.0 - absorbed)
     }
 
@@ -153,7 +153,7 @@ impl ForcedCloses {
         order.quote += fill.quote_qty;
         order.fee += fee;
         if fill.trade_id.0 <= 0 {
-            order.made_up += fill.qty.0;
+            order.derived += fill.qty.0;
         }
     }
 
@@ -311,7 +311,7 @@ impl OutsideOrder {
             booked: 0,
             quote: Amount::ZERO,
             fee: Amount::ZERO,
-            made_up: 0,
+            derived: 0,
             settled: 0,
             settled_quote: Amount::ZERO,
             settled_fee: Amount::ZERO,
@@ -320,7 +320,7 @@ impl OutsideOrder {
 
     /// Notes that the account already contains this quantity, without a trade id.
     const fn find(&mut self, qty: i64) {
-        self.made_up += qty;
+        self.derived += qty;
         self.booked += qty;
         self.settled += qty;
     }

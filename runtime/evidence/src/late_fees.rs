@@ -385,7 +385,7 @@ impl Evidence<'_> {
     /// estimate.
     pub fn late_fee_fills(&self) -> impl Iterator<Item = &LateFee> {
         let waiting = self.late_fees.waiting.iter();
-        waiting.chain(self.stated_fills.unstated())
+        waiting.chain(self.fills_from_totals.awaiting_fee())
     }
 
     /// Number of such fills.

@@ -161,7 +161,7 @@ pub struct Order {
     pub recovered_qty: i64,
     /// Quantity of fills that were derived from order totals and whose trades have not been
     /// reported since.
-    pub made_up_qty: i64,
+    pub derived_qty: i64,
     /// How many reads of account trades lacked the missing fill.
     pub trade_reads: u32,
     /// The trade ids of booked fills. Most orders have only one, so the first is stored inline.
@@ -204,7 +204,7 @@ impl Order {
             told_over: None,
             missing_since: None,
             recovered_qty: 0,
-            made_up_qty: 0,
+            derived_qty: 0,
             trade_reads: 0,
             first_trade: None,
             more_trades: Vec::new(),
@@ -250,11 +250,11 @@ impl Order {
     /// one of these fills. Returns the part of its quantity that is not booked yet.
     pub fn absorb_trade(&mut self, trade_id: TradeId, qty: i64) -> i64 {
         let known = self.first_trade == Some(trade_id) || self.more_trades.contains(&trade_id);
-        if known || self.made_up_qty == 0 {
+        if known || self.derived_qty == 0 {
             return qty;
         }
-        let late = qty.min(self.made_up_qty);
-        self.made_up_qty -= late;
+        let late = qty.min(self.derived_qty);
+        self.derived_qty -= late;
         if late == qty {
             self.more_trades.push(trade_id);
         }

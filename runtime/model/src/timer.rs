@@ -66,7 +66,7 @@ pub enum Timer {
         surface: Surface,
     },
     /// Book a fill that a response reported and for which no event has arrived. Only in a live run.
-    StatedFill {
+    FillFromTotals {
         /// The order.
         order: OrderSeq,
     },

@@ -248,7 +248,7 @@ impl Engine {
         if self.evidence().agrees_with_books(surface, &statement)
             || self.take_order_of_fills(surface, &statement)
         {
-            self.forget_free_stated_fills(surface, &statement);
+            self.forget_free_fills_by_event(surface, &statement);
         } else if self.evidence().awaits_fees(surface, &statement) {
             self.late_fees.want();
             // The market may not move: no other event would check the reported balance.

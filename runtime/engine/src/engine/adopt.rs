@@ -137,7 +137,7 @@ impl Engine {
         order.reported_qty = executed_qty;
         order.cum_quote = report.cum_quote.max(found_quote + counted_quote);
         order.recovered_qty = found_qty;
-        order.made_up_qty = found_qty;
+        order.derived_qty = found_qty;
         order.on_stream = true;
         if let Some((_, epoch, seq)) = report.client_order_id.parse_own() {
             self.degrade_for_unknown_order(epoch, seq);

@@ -81,7 +81,7 @@ impl Engine {
                 self.forget_free_fills(surface, asked);
                 if quiet && surface == Surface::Futures {
                     let (orders, instruments) = (&self.orders, &self.instruments);
-                    self.stated_fills.confirm(asked, orders, instruments);
+                    self.fills_from_totals.confirm(asked, orders, instruments);
                 }
                 self.refute_stated_balances(surface, asked);
                 if surface == Surface::Futures {
@@ -217,7 +217,7 @@ impl Engine {
         }
         connection.round.searched_trades_for = Some(differences.to_vec());
         connection.round.last_differences = None;
-        if self.evidence().has_made_up_fill() {
+        if self.evidence().has_derived_fill() {
             // Trades that no event has reported yet also state the commission of an estimated fill.
             self.look_for_trades(surface, false);
         } else {

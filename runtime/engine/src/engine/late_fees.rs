@@ -90,7 +90,7 @@ impl Engine {
             late.instrument != instrument || !is_over || !late.is_listed_by(asked)
         };
         self.late_fees.retain(may_come);
-        self.stated_fills.retain_unstated(may_come);
+        self.fills_from_totals.retain_awaiting_fee(may_come);
         let left = self.evidence().late_fee_count();
         let evidence = self.evidence();
         let wanted = evidence.late_fee_fills().any(|late| late.booked <= asked);
@@ -114,7 +114,7 @@ impl Engine {
     pub(super) fn settle_fees(&mut self, instrument: InstrumentId, trades: &[AccountTrade]) {
         for trade in trades {
             let key = (instrument, trade.order_id, trade.fill.trade_id);
-            if let Some((late, estimate)) = self.stated_fills.take_unstated(key) {
+            if let Some((late, estimate)) = self.fills_from_totals.take_awaiting_fee(key) {
                 self.book_late_fee(&late, &trade.fill, estimate);
             } else if let Some(late) = self.late_fees.take(instrument, trade) {
                 self.book_late_fee(&late, &trade.fill, Amount::ZERO);
@@ -231,7 +231,7 @@ impl Engine {
             return;
         }
         let value = fill.quote_qty.part(qty, fill.qty.0);
-        let Some(estimate) = self.stated_fills.take_estimate(seq, qty, value) else {
+        let Some(estimate) = self.fills_from_totals.take_estimate(seq, qty, value) else {
             return;
         };
         let owner = self.orders.known(seq).map(|order| order.strategy);
@@ -259,7 +259,7 @@ impl Engine {
             }
             return;
         }
-        self.stated_fills.keep_estimate(late, estimate.fee);
+        self.fills_from_totals.keep_estimate(late, estimate.fee);
     }
 
     /// Forgets older fills after a snapshot requested at this time agreed with the books: they had
@@ -299,7 +299,7 @@ impl Engine {
             return;
         };
         let (orders, instruments) = (&self.orders, &self.instruments);
-        self.stated_fills
+        self.fills_from_totals
             .note_snapshot(surface, contained, orders, instruments);
         if surface == SURFACE {
             self.late_fees.note_snapshot(contained);

@@ -12,6 +12,7 @@ use windvane_evidence::close_gains::DueGains;
 use windvane_evidence::close_values::CloseValues;
 use windvane_evidence::comparison::ConfirmedEntries;
 use windvane_evidence::fee_costs::{AssetPrices, FeeCosts};
+use windvane_evidence::fills_from_totals::FillsFromTotals;
 use windvane_evidence::forced::ForcedCloses;
 use windvane_evidence::forced_close_evidence::ForcedCloseEvidence;
 use windvane_evidence::forced_out_of_order::{ListedShifts, OutOfOrder};
@@ -28,7 +29,6 @@ use windvane_evidence::payments::StatedPayments;
 use windvane_evidence::recent_orders::RecentOrders;
 use windvane_evidence::reconciled_fills::SnapshotChanges;
 use windvane_evidence::stated_balances::StatedBalances;
-use windvane_evidence::stated_fills::StatedFills;
 use windvane_evidence::stated_positions::StatedPositions;
 use windvane_evidence::unconfigured_positions::UnconfiguredPositions;
 use windvane_model::decimal::Amount;
@@ -144,7 +144,7 @@ fn added_in_15() -> Vec<u8> {
 /// The fields that version 16 appended, as an engine of version 15 would have had them.
 fn added_in_16() -> Vec<u8> {
     let fields: (
-        StatedFills,
+        FillsFromTotals,
         ForcedCloseEvidence,
         StatedPayments,
         NewestOrders,

@@ -32,7 +32,7 @@ macro_rules! evidence {
                 }),
             stream_up: &$engine.stream_up,
             late_fees: &$engine.late_fees,
-            stated_fills: &$engine.stated_fills,
+            fills_from_totals: &$engine.fills_from_totals,
             asset_prices: &$engine.asset_prices,
             other_fees: &$engine.other_fees,
             unconfigured_positions: &$engine.unconfigured_positions,
@@ -59,6 +59,7 @@ mod external_orders;
 mod fee_costs;
 mod fill_order;
 mod fills;
+mod fills_from_totals;
 mod forced;
 mod forced_close_evidence;
 mod forced_order_requests;
@@ -92,7 +93,6 @@ mod snapshot;
 mod stale_reports;
 mod stated_balances;
 mod stated_fees;
-mod stated_fills;
 mod stated_positions;
 mod steer;
 mod trades;
@@ -115,6 +115,7 @@ use windvane_evidence::close_values::CloseValues;
 use windvane_evidence::comparison::ConfirmedEntries;
 use windvane_evidence::external_orders::ExternalOrders;
 use windvane_evidence::fee_costs::{AssetPrices, FeeCosts};
+use windvane_evidence::fills_from_totals::FillsFromTotals;
 use windvane_evidence::forced::ForcedCloses;
 use windvane_evidence::forced_close_evidence::ForcedCloseEvidence;
 use windvane_evidence::forced_out_of_order::{ListedShifts, OutOfOrder};
@@ -131,7 +132,6 @@ use windvane_evidence::payments::StatedPayments;
 use windvane_evidence::recent_orders::RecentOrders;
 use windvane_evidence::reconciled_fills::SnapshotChanges;
 use windvane_evidence::stated_balances::StatedBalances;
-use windvane_evidence::stated_fills::StatedFills;
 use windvane_evidence::stated_positions::StatedPositions;
 use windvane_evidence::unconfigured_positions::UnconfiguredPositions;
 use windvane_model::codec;
@@ -247,7 +247,7 @@ pub struct Engine {
     stated_balances: StatedBalances,
     due_gains: DueGains,
     recent_orders: RecentOrders,
-    stated_fills: StatedFills,
+    fills_from_totals: FillsFromTotals,
     forced_close_evidence: ForcedCloseEvidence,
     stated_payments: StatedPayments,
     newest_orders: NewestOrders,
@@ -432,7 +432,7 @@ impl Engine {
             stated_balances: StatedBalances::default(),
             due_gains: DueGains::default(),
             recent_orders: RecentOrders::default(),
-            stated_fills: StatedFills::default(),
+            fills_from_totals: FillsFromTotals::default(),
             forced_close_evidence: ForcedCloseEvidence::default(),
             stated_payments: StatedPayments::default(),
             newest_orders: NewestOrders::default(),
@@ -611,7 +611,7 @@ impl Engine {
                 Timer::VenueWait { surface } => self.venue_wait_over(surface),
                 Timer::CloseSnapshot { .. } => self.continue_all_flattening(),
                 Timer::TradesLag { surface } => self.trades_delay_is_over(surface),
-                Timer::StatedFill { order } => self.book_stated_fill(order),
+                Timer::FillFromTotals { order } => self.book_fill_from_totals(order),
             }
         }
     }

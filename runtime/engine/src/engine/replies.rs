@@ -1,8 +1,8 @@
 //! The venue's responses to requests, and the life of own orders.
 
+use windvane_evidence::fills_from_totals::OrderTotals;
 use windvane_evidence::outside_closes::REDUCES_NOTHING;
 use windvane_evidence::stale_reports::READ_LAG_MS;
-use windvane_evidence::stated_fills::Statement;
 use windvane_model::config::OnFault;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Effect, Notice};
@@ -392,7 +392,7 @@ impl Engine {
             self.end_missing_fill(seq);
             return;
         }
-        self.state_skipped_fill(seq, update);
+        self.wait_for_skipped_fill(seq, update);
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
@@ -474,8 +474,8 @@ impl Engine {
             self.read_trades(surface, instrument);
             return;
         }
-        let stated = Statement::of(report);
-        self.make_up_fill(seq, &stated);
+        let stated = OrderTotals::of(report);
+        self.derive_fill(seq, &stated);
     }
 
     /// Handles a report that the venue knows no such order. It proves that the order does not exist

@@ -28,7 +28,7 @@ impl Engine {
         }
         let is_held = self.ledgers.account.holds(instrument);
         if self.limits.watches_equity()
-            && (is_held || self.stated_fills.waits_in(instrument, &self.orders))
+            && (is_held || self.fills_from_totals.waits_in(instrument, &self.orders))
         {
             self.watch_account();
         }
@@ -64,7 +64,7 @@ impl Engine {
     fn watch_account(&mut self) {
         let Some(equity) = self.equity() else { return };
         let evidence = self.evidence();
-        let equity = equity + evidence.fees_to_come() + evidence.gain_of_stated_fills();
+        let equity = equity + evidence.fees_to_come() + evidence.gain_of_fills_from_totals();
         let best = evidence.best_equity(equity);
         let (now, base) = (self.now, Amount::ZERO);
         let breach = match best {

@@ -191,8 +191,8 @@ impl Engine {
         heir.asset_prices.inherit(&self.asset_prices, &names);
         heir.late_fees.inherit(&self.late_fees, &names);
         if heir
-            .stated_fills
-            .inherit(&self.stated_fills, &heir.orders, &names)
+            .fills_from_totals
+            .inherit(&self.fills_from_totals, &heir.orders, &names)
         {
             heir.late_fees.want();
         }

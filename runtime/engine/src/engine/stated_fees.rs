@@ -26,7 +26,7 @@ impl Engine {
             self.book_stated_fee(told, fills);
         }
         for (told, fills) in &fees {
-            self.forget_stated_fills(statement, told.asset, fills);
+            self.forget_fills_with_fee(statement, told.asset, fills);
         }
         true
     }
@@ -70,7 +70,7 @@ impl Engine {
     }
 
     /// Forgets fills whose commission is booked.
-    fn forget_stated_fills(
+    fn forget_fills_with_fee(
         &mut self,
         statement: &AccountSnapshot,
         asset: AssetId,
@@ -84,7 +84,7 @@ impl Engine {
 
     /// Forgets older fills after an account event agreed with the books: fills from long before it
     /// had no commission.
-    pub(super) fn forget_free_stated_fills(
+    pub(super) fn forget_free_fills_by_event(
         &mut self,
         surface: Surface,
         statement: &AccountSnapshot,

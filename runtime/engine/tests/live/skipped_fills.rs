@@ -227,9 +227,9 @@ fn a_round_that_waits_for_a_snapshot_reads_missing_trades_first() {
     account.update(last_part(&account, order, OrderStatus::Filled));
     answer_unpriced(&mut account, order, Some(0), 4);
     assert_eq!(qty(&account), 10);
-    let made_up = account
+    let derived = account
         .notices
         .iter()
         .any(|notice| matches!(notice, Notice::Recovered { fill, .. } if fill.trade_id.0 < 0));
-    assert!(!made_up);
+    assert!(!derived);
 }

@@ -29,50 +29,50 @@ use crate::late_fees::{Contained, LateFee};
 use crate::stale_reports::READ_LAG_MS;
 
 /// At most this many booked fills are remembered.
-const MADE_UP_MAX: usize = 1_000;
+const DERIVED_MAX: usize = 1_000;
 
 /// Fills known from the totals of orders.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct StatedFills {
+pub struct FillsFromTotals {
     /// The latest totals of orders whose fills have no event yet.
-    waiting: BTreeMap<OrderSeq, Statement>,
+    waiting: BTreeMap<OrderSeq, OrderTotals>,
     /// Fills that were booked from totals and whose events did not arrive yet.
-    made_up: BTreeMap<OrderSeq, MadeUp>,
+    derived: BTreeMap<OrderSeq, DerivedFill>,
     /// Fills whose event came without a commission, and the estimates that are booked for them.
-    unstated: BTreeMap<(InstrumentId, VenueOrderId, TradeId), (LateFee, Amount)>,
+    awaiting_fee: BTreeMap<(InstrumentId, VenueOrderId, TradeId), (LateFee, Amount)>,
 }
 
-impl StatedFills {
+impl FillsFromTotals {
     /// The fills whose event came without a commission.
-    pub(crate) fn unstated(&self) -> impl Iterator<Item = &LateFee> {
-        self.unstated.values().map(|(late, _)| late)
+    pub(crate) fn awaiting_fee(&self) -> impl Iterator<Item = &LateFee> {
+        self.awaiting_fee.values().map(|(late, _)| late)
     }
 
     /// Forgets such fills that account trades do not list: their estimates stay booked.
-    pub fn retain_unstated(&mut self, may_come: impl Fn(&LateFee) -> bool) {
-        self.unstated.retain(|_, (late, _)| may_come(late));
+    pub fn retain_awaiting_fee(&mut self, may_come: impl Fn(&LateFee) -> bool) {
+        self.awaiting_fee.retain(|_, (late, _)| may_come(late));
     }
 
     /// The latest totals of an order whose fill has no event yet.
-    pub fn waiting(&self, order: OrderSeq) -> Option<&Statement> {
+    pub fn waiting(&self, order: OrderSeq) -> Option<&OrderTotals> {
         self.waiting.get(&order)
     }
 
     /// Waits for the event of a fill.
-    pub fn wait_for(&mut self, order: OrderSeq, stated: Statement) {
+    pub fn wait_for(&mut self, order: OrderSeq, stated: OrderTotals) {
         self.waiting.insert(order, stated);
     }
 
     /// Takes the totals of an order whose event did not arrive in time.
-    pub fn take_waiting(&mut self, order: OrderSeq) -> Option<Statement> {
+    pub fn take_waiting(&mut self, order: OrderSeq) -> Option<OrderTotals> {
         self.waiting.remove(&order)
     }
 
     /// Remembers a fill that was booked from totals with an estimated commission.
     pub fn remember_estimate(&mut self, seq: OrderSeq, fill: &Fill, made: Time, now: Time) {
-        let booked = &mut self.made_up;
+        let booked = &mut self.derived;
         let known = booked.get(&seq);
-        let estimate = MadeUp {
+        let estimate = DerivedFill {
             qty: known.map_or(0, |known| known.qty) + fill.qty.0,
             quote: known.map_or(Amount::ZERO, |known| known.quote) + fill.quote_qty,
             fee: known.map_or(Amount::ZERO, |known| known.fee) + fill.fee,
@@ -81,7 +81,7 @@ impl StatedFills {
             in_snapshot: known.is_some_and(|known| known.in_snapshot),
         };
         booked.insert(seq, estimate);
-        if booked.len() > MADE_UP_MAX {
+        if booked.len() > DERIVED_MAX {
             booked.pop_first();
         }
     }
@@ -89,7 +89,7 @@ impl StatedFills {
     /// Takes the estimated commission of a part whose own event or account trade arrived, by its
     /// quantity and quote amount.
     pub fn take_estimate(&mut self, seq: OrderSeq, qty: i64, quote: Amount) -> Option<Estimate> {
-        let booked = self.made_up.get_mut(&seq)?;
+        let booked = self.derived.get_mut(&seq)?;
         let is_last = qty >= booked.qty || quote >= booked.quote;
         let fee = if is_last {
             booked.fee
@@ -108,7 +108,7 @@ impl StatedFills {
         booked.quote -= quote;
         booked.fee -= fee;
         if is_last {
-            self.made_up.remove(&seq);
+            self.derived.remove(&seq);
         }
         Some(estimate)
     }
@@ -116,19 +116,19 @@ impl StatedFills {
     /// Keeps an estimate until an account trade states the commission, because the event of the
     /// fill left it out.
     pub fn keep_estimate(&mut self, late: LateFee, estimate: Amount) {
-        let unstated = &mut self.unstated;
-        unstated.insert(late.key(), (late, estimate));
-        if unstated.len() > MADE_UP_MAX {
-            unstated.pop_first();
+        let awaiting_fee = &mut self.awaiting_fee;
+        awaiting_fee.insert(late.key(), (late, estimate));
+        if awaiting_fee.len() > DERIVED_MAX {
+            awaiting_fee.pop_first();
         }
     }
 
     /// Takes the estimate of a fill whose account trade arrived.
-    pub fn take_unstated(
+    pub fn take_awaiting_fee(
         &mut self,
         key: (InstrumentId, VenueOrderId, TradeId),
     ) -> Option<(LateFee, Amount)> {
-        self.unstated.remove(&key)
+        self.awaiting_fee.remove(&key)
     }
 
     /// Notes that an account snapshot which contains these fills was accepted.
@@ -140,11 +140,11 @@ impl StatedFills {
         instruments: &[Instrument],
     ) {
         if surface == Surface::Futures {
-            for (late, _) in self.unstated.values_mut() {
+            for (late, _) in self.awaiting_fee.values_mut() {
                 late.note_snapshot(contained);
             }
         }
-        for (seq, booked) in &mut self.made_up {
+        for (seq, booked) in &mut self.derived {
             let order = orders.known(*seq);
             let of = order.map(|order| instruments[usize::from(order.instrument().0)].surface);
             let is_of_surface = of == Some(surface);
@@ -156,12 +156,12 @@ impl StatedFills {
     /// contains need no correction.
     pub fn confirm(&mut self, asked: Time, orders: &Orders, instruments: &[Instrument]) {
         let is_contained = |booked: Time| asked >= booked.plus_ms(READ_LAG_MS);
-        for (seq, booked) in &mut self.made_up {
+        for (seq, booked) in &mut self.derived {
             let order = orders.known(*seq);
             let of = order.map(|order| instruments[usize::from(order.instrument().0)].surface);
             booked.in_snapshot |= of == Some(Surface::Futures) && is_contained(booked.booked);
         }
-        for (late, _) in self.unstated.values_mut() {
+        for (late, _) in self.awaiting_fee.values_mut() {
             if late.is_listed_by(asked) {
                 late.note_snapshot(Contained::All);
             }
@@ -182,11 +182,11 @@ impl StatedFills {
     /// whether account trades must be read for some. The engine queries orders for fills that it
     /// had not booked.
     pub fn inherit(&mut self, old: &Self, orders: &Orders, names: &Names) -> bool {
-        let booked = old.made_up.iter();
+        let booked = old.derived.iter();
         let booked = booked.filter(|(seq, _)| orders.known(**seq).is_some());
-        self.made_up = booked.map(|(seq, one)| (*seq, *one)).collect();
+        self.derived = booked.map(|(seq, one)| (*seq, *one)).collect();
         let mut wants = false;
-        for (late, estimate) in old.unstated.values() {
+        for (late, estimate) in old.awaiting_fee.values() {
             if let Some(late) = late.renamed(names) {
                 self.keep_estimate(late, *estimate);
                 wants = true;
@@ -198,7 +198,7 @@ impl StatedFills {
 
 /// The totals of an order.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Statement {
+pub struct OrderTotals {
     /// Executed quantity.
     pub executed_qty: i64,
     /// Its quote amount.
@@ -207,7 +207,7 @@ pub struct Statement {
     pub updated: Time,
 }
 
-impl Statement {
+impl OrderTotals {
     /// The totals of a report.
     pub const fn of(report: &OrderReport) -> Self {
         Self {
@@ -220,7 +220,7 @@ impl Statement {
 
 /// A fill that was booked from totals.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct MadeUp {
+struct DerivedFill {
     /// The quantity without an event, mantissa.
     qty: i64,
     /// The quote amount of that quantity.
@@ -248,9 +248,9 @@ pub struct Estimate {
 impl Evidence<'_> {
     /// The futures commissions that are booked as estimates and that no accepted snapshot contains.
     pub fn estimated_commissions(&self) -> impl Iterator<Item = EstimatedFee> {
-        let made_up = self.stated_fills.made_up.iter();
-        let made_up = made_up.filter(|(_, one)| !one.in_snapshot);
-        let made_up = made_up.filter_map(|(seq, one)| {
+        let derived = self.fills_from_totals.derived.iter();
+        let derived = derived.filter(|(_, one)| !one.in_snapshot);
+        let derived = derived.filter_map(|(seq, one)| {
             let order = self.orders.known(*seq)?;
             let instrument = order.instrument();
             (self.surface_of(instrument) == Surface::Futures).then(|| EstimatedFee {
@@ -264,26 +264,26 @@ impl Evidence<'_> {
                 booked: one.booked,
             })
         });
-        let unstated = self.stated_fills.unstated.values();
-        let unstated = unstated
+        let awaiting_fee = self.fills_from_totals.awaiting_fee.values();
+        let awaiting_fee = awaiting_fee
             .filter_map(|(late, estimate)| late.with_estimate(self.quote_of(late), *estimate));
-        made_up.chain(unstated)
+        derived.chain(awaiting_fee)
     }
 
     /// Whether a futures fill is booked with an estimate, and neither an event nor an account trade
     /// reported it.
-    pub fn has_made_up_fill(&self) -> bool {
+    pub fn has_derived_fill(&self) -> bool {
         let is_futures = |seq: &OrderSeq| {
             let order = self.orders.known(*seq);
             order.is_some_and(|order| self.surface_of(order.instrument()) == Surface::Futures)
         };
-        let mut made_up = self.stated_fills.made_up.iter();
-        made_up.any(|(seq, one)| !one.in_snapshot && is_futures(seq))
+        let mut derived = self.fills_from_totals.derived.iter();
+        derived.any(|(seq, one)| !one.in_snapshot && is_futures(seq))
     }
 
     /// The change of the account's equity by fills that are stated and not booked yet.
-    pub fn gain_of_stated_fills(&self) -> Amount {
-        let gain = |(seq, stated): (&OrderSeq, &Statement)| {
+    pub fn gain_of_fills_from_totals(&self) -> Amount {
+        let gain = |(seq, stated): (&OrderSeq, &OrderTotals)| {
             let order = self.orders.known(*seq)?;
             let rules = &self.instruments[usize::from(order.instrument().0)];
             if Some(rules.quote) != self.equity_asset() {
@@ -300,7 +300,7 @@ impl Evidence<'_> {
             };
             (qty > 0).then(|| gain - self.estimated_fee(paid))
         };
-        self.stated_fills.waiting.iter().filter_map(gain).sum()
+        self.fills_from_totals.waiting.iter().filter_map(gain).sum()
     }
 
     /// The estimated commission of a fill with this quote amount.
@@ -312,7 +312,7 @@ impl Evidence<'_> {
     /// The totals of an order whose event exceeds the booked fills. All parts of a resting order
     /// have the price of the last one, so that the missing part can be booked like the totals in a
     /// response. `None` if they state nothing new.
-    pub fn skipped_fill(&self, seq: OrderSeq, update: &OrderUpdate) -> Option<Statement> {
+    pub fn skipped_fill(&self, seq: OrderSeq, update: &OrderUpdate) -> Option<OrderTotals> {
         let fill = update.fill.filter(|fill| fill.maker)?;
         let order = self.orders.known(seq)?;
         let rules = &self.instruments[usize::from(order.instrument().0)];
@@ -320,13 +320,13 @@ impl Evidence<'_> {
         let is_futures = self.surface_of(order.instrument()) == Surface::Futures;
         let is_whole = (order.terms.qty).is_none_or(|qty| update.executed_qty <= qty);
         // Events arrive out of order: a newer event may have reported a larger total.
-        let waiting = self.stated_fills.waiting.get(&seq);
+        let waiting = self.fills_from_totals.waiting.get(&seq);
         let is_newest = waiting.is_none_or(|known| update.executed_qty.0 > known.executed_qty);
         let is_new = skipped > 0 && is_newest;
         if !is_new || !is_whole || !is_futures || planted!(StatedFillWaits) {
             return None;
         }
-        Some(Statement {
+        Some(OrderTotals {
             executed_qty: update.executed_qty.0,
             cum_quote: order.cum_quote + rules.notional(fill.price.0, skipped),
             updated: update.transaction_time,

@@ -1,7 +1,7 @@
 //! Fills that an order's totals contain before any event reports them: the engine waits for the event,
-//! and then books the fill from the totals (`windvane_evidence::stated_fills`).
+//! and then books the fill from the totals (`windvane_evidence::fills_from_totals`).
 
-use windvane_evidence::stated_fills::{Statement, average_price};
+use windvane_evidence::fills_from_totals::{OrderTotals, average_price};
 use windvane_model::ids::{OrderSeq, TradeId};
 use windvane_model::order::{Qty, Surface};
 use windvane_model::planted;
@@ -28,27 +28,27 @@ impl Engine {
             return false;
         }
         if !states_price || !is_newest {
-            return self.stated_fills.waiting(seq).is_some();
+            return self.fills_from_totals.waiting(seq).is_some();
         }
-        self.wait_for_statement(seq, Statement::of(report));
+        self.keep_totals(seq, OrderTotals::of(report));
         if !self.stream_is_trusted(surface) {
-            self.book_stated_fill(seq);
+            self.book_fill_from_totals(seq);
         }
         true
     }
 
     /// Handles an event whose total exceeds the booked fills. All parts of a resting order have the
     /// price of the last one, so that the missing part can be booked like the totals in a response.
-    pub(super) fn state_skipped_fill(&mut self, seq: OrderSeq, update: &OrderUpdate) {
+    pub(super) fn wait_for_skipped_fill(&mut self, seq: OrderSeq, update: &OrderUpdate) {
         let stated = self.evidence().skipped_fill(seq, update);
         if let Some(stated) = stated {
-            self.wait_for_statement(seq, stated);
+            self.keep_totals(seq, stated);
         }
     }
 
-    fn wait_for_statement(&mut self, seq: OrderSeq, stated: Statement) {
-        self.stated_fills.wait_for(seq, stated);
-        let timer = Timer::StatedFill { order: seq };
+    fn keep_totals(&mut self, seq: OrderSeq, stated: OrderTotals) {
+        self.fills_from_totals.wait_for(seq, stated);
+        let timer = Timer::FillFromTotals { order: seq };
         if !self.timers.is_set(timer) {
             self.timers.set(self.now.plus_ms(EVENT_MS), timer);
         }
@@ -56,16 +56,16 @@ impl Engine {
     }
 
     /// Books a stated fill from the order's totals, because its event did not arrive in time.
-    pub(super) fn book_stated_fill(&mut self, seq: OrderSeq) {
-        self.timers.cancel(Timer::StatedFill { order: seq });
-        if let Some(stated) = self.stated_fills.take_waiting(seq) {
-            self.make_up_fill(seq, &stated);
+    pub(super) fn book_fill_from_totals(&mut self, seq: OrderSeq) {
+        self.timers.cancel(Timer::FillFromTotals { order: seq });
+        if let Some(stated) = self.fills_from_totals.take_waiting(seq) {
+            self.derive_fill(seq, &stated);
         }
     }
 
     /// Books one fill for the difference between an order's totals and its booked fills, with an
     /// estimated commission.
-    pub(super) fn make_up_fill(&mut self, seq: OrderSeq, stated: &Statement) {
+    pub(super) fn derive_fill(&mut self, seq: OrderSeq, stated: &OrderTotals) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
@@ -78,7 +78,7 @@ impl Engine {
         let average = average_price(rules, quote_qty, qty).or(order.terms.price);
         let quote = rules.quote;
         order.recovered_qty = stated.executed_qty;
-        order.made_up_qty += qty;
+        order.derived_qty += qty;
         let update = OrderUpdate {
             transaction_time: stated.updated,
             event_time: stated.updated,
@@ -95,7 +95,7 @@ impl Engine {
             maker: false,
             realized_pnl: None,
         };
-        self.stated_fills
+        self.fills_from_totals
             .remember_estimate(seq, &fill, stated.updated, self.now);
         self.take_missed_fill(seq, &update, &fill);
     }
