@@ -175,12 +175,13 @@ impl Incomes {
         surface: Surface,
         account: &AccountSnapshot,
     ) -> bool {
-        let tolerance = evidence.unseen(surface);
+        let tolerance = evidence.rounding_tolerance(surface);
         let mut told = account.balances.iter();
         told.all(|told| {
-            let moved = evidence.untold_change(surface, told);
+            let moved = evidence.unexplained_change(surface, told);
             let entries = self.new_of(told.asset);
-            !evidence.is_untold(surface, told) || transfers_of(&entries, moved, tolerance).is_some()
+            !evidence.is_unexplained_change(surface, told)
+                || transfers_of(&entries, moved, tolerance).is_some()
         })
     }
 
@@ -342,7 +343,7 @@ impl Evidence<'_> {
     /// commission (docs/interface/user-stream.md#account_update), and the documents do not say
     /// whether funding is profit. Then the change of the balance is the payment, unless something
     /// else is in flight.
-    pub fn unstated_funding(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> Amount {
+    pub fn implied_funding(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> Amount {
         let surface = update.surface;
         let connection = self.connection(surface);
         let Some(connection) = connection else {
@@ -388,6 +389,6 @@ impl Evidence<'_> {
             && self.positions_agree(&account.positions)
             && !self.misses_fill(surface);
         let mut told = account.balances.iter();
-        asks && told.any(|told| self.is_untold(surface, told))
+        asks && told.any(|told| self.is_unexplained_change(surface, told))
     }
 }

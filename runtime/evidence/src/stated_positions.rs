@@ -34,7 +34,7 @@ pub struct StatedPositions {
     rows: BTreeMap<Key, Stated>,
     /// Instruments with outside trades that no order event reported, for which the engine has not
     /// asked yet whether the venue closed a position.
-    untold: BTreeSet<InstrumentId>,
+    unreported_trades: BTreeSet<InstrumentId>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -143,18 +143,18 @@ impl StatedPositions {
 
     /// Whether outside trades of an instrument were read that no order event reported, and it is
     /// not known yet whether the venue closed a position.
-    pub fn is_untold(&self, id: InstrumentId) -> bool {
-        self.untold.contains(&id)
+    pub fn has_unreported_trade(&self, id: InstrumentId) -> bool {
+        self.unreported_trades.contains(&id)
     }
 
     /// Notes an outside trade that was read and that no order event reported.
-    pub fn note_untold(&mut self, id: InstrumentId) {
-        self.untold.insert(id);
+    pub fn note_unreported_trade(&mut self, id: InstrumentId) {
+        self.unreported_trades.insert(id);
     }
 
     /// Takes the instruments with such trades.
-    pub fn take_untold(&mut self) -> BTreeSet<InstrumentId> {
-        std::mem::take(&mut self.untold)
+    pub fn take_unreported_trades(&mut self) -> BTreeSet<InstrumentId> {
+        std::mem::take(&mut self.unreported_trades)
     }
 }
 

@@ -10,28 +10,29 @@ use windvane_model::protocol::BalanceUpdate;
 use crate::Evidence;
 
 /// Estimates and rounding are at most one part in this many of the positions' cost.
-const UNSEEN_PARTS: i128 = 1_000;
+const ROUNDING_PARTS: i128 = 1_000;
 
 impl Evidence<'_> {
     /// How much larger a reported balance is than the books explain.
-    pub fn untold_change(&self, surface: Surface, told: &BalanceUpdate) -> Amount {
+    pub fn unexplained_change(&self, surface: Surface, told: &BalanceUpdate) -> Amount {
         let moved = told.total - self.balance(surface, told.asset).total - told.change;
         moved - self.correction_of_estimates(surface, told.asset, moved)
     }
 
     /// Whether such a change is large enough to request the income history.
-    pub fn is_untold(&self, surface: Surface, told: &BalanceUpdate) -> bool {
-        let moved = self.untold_change(surface, told);
+    pub fn is_unexplained_change(&self, surface: Surface, told: &BalanceUpdate) -> bool {
+        let moved = self.unexplained_change(surface, told);
         if surface == Surface::Futures && self.is_outside_equity(surface, told.asset) {
             return moved != Amount::ZERO;
         }
         let worth = self.worth(surface, told.asset, moved);
-        worth.abs() > self.unseen(surface) && !self.is_rounding(surface, told.asset, moved)
+        worth.abs() > self.rounding_tolerance(surface)
+            && !self.is_rounding(surface, told.asset, moved)
     }
 
     /// Estimates and rounding are at most this amount.
-    pub fn unseen(&self, surface: Surface) -> Amount {
-        Amount(self.cost_of_positions(surface).0 / UNSEEN_PARTS)
+    pub fn rounding_tolerance(&self, surface: Surface) -> Amount {
+        Amount(self.cost_of_positions(surface).0 / ROUNDING_PARTS)
     }
 
     /// The cost of a surface's positions and of the last fill.

@@ -30,7 +30,7 @@ impl Evidence<'_> {
     }
 
     /// Whether REST confirmed a change of an own order that the stream did not show in time.
-    pub fn has_unseen_change(&self, surface: Surface) -> bool {
+    pub fn has_change_missing_on_stream(&self, surface: Surface) -> bool {
         let now = self.now;
         let is_unseen = |order: &Order| {
             let confirmed = order.confirmed.filter(|_| !order.on_stream);

@@ -107,7 +107,7 @@ impl Engine {
         }
         let mut change = self.evidence().stated_change(update, balance);
         if change == Amount::ZERO {
-            change = self.evidence().unstated_funding(update, balance);
+            change = self.evidence().implied_funding(update, balance);
         }
         if change == Amount::ZERO {
             return;
@@ -210,7 +210,7 @@ impl Engine {
             && self.evidence().positions_agree(&statement.positions);
         for balance in &statement.balances {
             if has_fill {
-                self.shift_by_untold(surface, balance);
+                self.shift_loss_base(surface, balance);
             }
             self.take_balance(surface, balance, Cause::Event);
         }

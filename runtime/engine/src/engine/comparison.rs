@@ -309,7 +309,7 @@ impl Engine {
             let known = self.balance(surface, balance.asset).total;
             if known != balance.total {
                 if is_transfer {
-                    self.shift_by_untold(surface, balance);
+                    self.shift_loss_base(surface, balance);
                     let moved = balance.total - known;
                     let correction =
                         self.evidence()
@@ -319,7 +319,7 @@ impl Engine {
                         self.correct_estimates(balance.asset, correction);
                     }
                 } else {
-                    self.lose_beside_differences(surface, balance);
+                    self.count_lost_other_assets(surface, balance);
                 }
                 self.take_balance(surface, balance, Cause::Reconciliation);
             }

@@ -35,7 +35,7 @@ impl Engine {
         }
         let mut moved = self.outside_closes.instruments_with_due();
         moved.extend(self.out_of_order.moved_at(self.now));
-        moved.extend(self.stated_positions.take_untold());
+        moved.extend(self.stated_positions.take_unreported_trades());
         for id in moved {
             self.plan_forced_order_request(id, since);
         }

@@ -77,7 +77,7 @@ impl Engine {
         asset: AssetId,
         moved: Amount,
     ) -> Amount {
-        let tolerance = self.evidence().unseen(surface);
+        let tolerance = self.evidence().rounding_tolerance(surface);
         let explained = self.incomes.explain(asset, moved, tolerance);
         for income in explained.entries {
             self.take_entry(income);

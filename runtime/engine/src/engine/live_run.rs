@@ -441,7 +441,7 @@ impl Engine {
         let surfaces = live.config.surfaces.clone();
         let running = live.stage == StartupStage::Running;
         for surface in surfaces {
-            let unseen = self.evidence().has_unseen_change(surface);
+            let unseen = self.evidence().has_change_missing_on_stream(surface);
             let live = self.live.as_ref();
             let old = live.is_some_and(|live| live.is_old(surface, now));
             let silent = live.is_some_and(|live| live.is_silent(surface, now));

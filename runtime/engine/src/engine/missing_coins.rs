@@ -109,7 +109,7 @@ impl Engine {
                 missing -= share;
                 self.give_up_coins(&holder, share);
             }
-            self.book_untold_sale(coin);
+            self.book_unreported_sale(coin);
         }
         self.review_coins();
     }
@@ -124,7 +124,7 @@ impl Engine {
                 let missing = self.evidence().missing_coins(coin).min(holder.held);
                 if holder.strategy == strategy && missing > Amount::ZERO {
                     self.give_up_coins(&holder, missing);
-                    self.book_untold_sale(coin);
+                    self.book_unreported_sale(coin);
                 }
             }
         }
@@ -161,14 +161,14 @@ impl Engine {
 
     /// Limits the account's position in a coin to its balance. Outside parties sold the rest, and
     /// no event of their orders reported it.
-    fn book_untold_sale(&mut self, coin: InstrumentId) {
+    fn book_unreported_sale(&mut self, coin: InstrumentId) {
         let held = |engine: &Self, id: InstrumentId| {
             let grains = Grains::of(&engine.instruments[usize::from(id.0)]);
             grains.amount(engine.ledgers.account.at(id, SIDE).position.held(grains))
         };
         let all: Vec<InstrumentId> = self.evidence().of_coin(coin).collect();
         let net: Amount = all.iter().map(|id| held(self, *id)).sum();
-        let mut untold = net
+        let mut unreported = net
             - self
                 .balance(Surface::Spot, self.evidence().base_of(coin))
                 .total;
@@ -176,12 +176,12 @@ impl Engine {
             let external = self.ledgers.external.at(id, SIDE).position.qty;
             let grains = Grains::of(&self.instruments[usize::from(id.0)]);
             let qty = grains
-                .qty(grains.of_amount(untold.max(Amount::ZERO)))
+                .qty(grains.of_amount(unreported.max(Amount::ZERO)))
                 .min(external);
             if qty <= 0 {
                 continue;
             }
-            untold -= grains.amount(grains.of_qty(qty));
+            unreported -= grains.amount(grains.of_qty(qty));
             let from = self.ledgers.account.at(id, SIDE).position;
             let quote = self.price_of_coins(id, qty);
             let quote = quote.unwrap_or_else(|| from.cost.part(qty, from.qty.max(1)));

@@ -48,7 +48,7 @@ impl Engine {
         // The order event of an earlier stream may have been lost with that stream.
         let up = self.stream_up.get(&surface);
         if up.is_some_and(|up| *up <= shrunk.since) {
-            self.state_closes(&shrunk.stated);
+            self.note_stated_closes(&shrunk.stated);
         }
         let is_any = !shrunk.unexplained.is_empty();
         if is_any {
@@ -61,7 +61,7 @@ impl Engine {
     /// Notes that account events report these positions as closed, at least in part. On a venue
     /// that does not list forced orders, this is the evidence of a forced close: own fills in
     /// flight do not count as outside closes.
-    pub(super) fn state_closes(&mut self, keys: &[Key]) {
+    pub(super) fn note_stated_closes(&mut self, keys: &[Key]) {
         for key in keys {
             let stated = self.stated_positions.stated_otherwise_since(*key);
             let made = self.evidence().closed_after(*key, stated);
@@ -184,7 +184,7 @@ impl Engine {
             self.forced_close_evidence
                 .note_executed(update, booked, self.now);
         } else {
-            self.stated_positions.note_untold(id);
+            self.stated_positions.note_unreported_trade(id);
             // The venue may have closed a position that strategies reversed meanwhile.
             self.listed_shifts
                 .note(&mut self.out_of_order, update, shifted, self.now);

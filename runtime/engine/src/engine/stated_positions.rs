@@ -18,7 +18,7 @@ impl Engine {
             return;
         }
         let closed = self.stated_positions.note(&evidence!(self), update, newest);
-        self.state_closes(&closed);
+        self.note_stated_closes(&closed);
         self.review_stated_positions();
     }
 
@@ -43,7 +43,7 @@ impl Engine {
             .collect();
         let begun: Vec<_> = instruments.difference(&known).copied().collect();
         let smaller = self.stated_positions.smaller(&self.evidence(), &overdue);
-        self.state_closes(&smaller);
+        self.note_stated_closes(&smaller);
         if ended.is_empty() && begun.is_empty() {
             return;
         }
@@ -58,7 +58,7 @@ impl Engine {
 
     /// Whether it is still unknown if the venue made an outside trade to close a position.
     fn examines_trades(&self, id: InstrumentId) -> bool {
-        self.stated_positions.is_untold(id) || self.awaits_forced_orders(id)
+        self.stated_positions.has_unreported_trade(id) || self.awaits_forced_orders(id)
     }
 
     /// Drops events that a snapshot refutes: it agrees with the books and was requested so long

@@ -15,11 +15,11 @@ use super::Engine;
 impl Engine {
     /// Moves the base of the account's loss limits by the part of an unexplained change that is a
     /// transfer. Called before the balance is accepted, if positions agree.
-    pub(super) fn shift_by_untold(&mut self, surface: Surface, told: &BalanceUpdate) {
+    pub(super) fn shift_loss_base(&mut self, surface: Surface, told: &BalanceUpdate) {
         if self.live.is_none() || !self.evidence().is_untold(surface, told) {
             return;
         }
-        let moved = self.evidence().untold_change(surface, told);
+        let moved = self.evidence().unexplained_change(surface, told);
         let is_transfer = surface == Surface::Spot || self.start_equity.is_none();
         let transferred = if is_transfer {
             moved
@@ -40,8 +40,8 @@ impl Engine {
     /// Handles a balance outside equity that fell while positions differ or a fill is missing. The
     /// decrease counts as commissions, because no other part of equity shows it. A fill that is
     /// reported later and that the snapshot contains costs nothing more.
-    pub(super) fn lose_beside_differences(&mut self, surface: Surface, told: &BalanceUpdate) {
-        let lost = -self.evidence().untold_change(surface, told);
+    pub(super) fn count_lost_other_assets(&mut self, surface: Surface, told: &BalanceUpdate) {
+        let lost = -self.evidence().unexplained_change(surface, told);
         let is_watched = surface == Surface::Futures && self.start_equity.is_some();
         if is_watched
             && lost > Amount::ZERO

@@ -213,7 +213,7 @@ fn flatten_does_not_need_a_countdown() {
 
 #[test]
 fn cancel_all_of_a_strategy_keeps_its_closing_order() {
-    let mut account = super::untold::holding();
+    let mut account = super::changes_without_event::holding();
     account.sent.clear();
     account.handle(Input::Command(Command::Flatten));
     account.call(MM, |callback, engine| callback.cancel_all(engine, None));

@@ -5,8 +5,8 @@ use windvane_model::protocol::Refusal;
 use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{Amount, Notice, OrderStatus, Outcome, PositionSide, Side};
 
+use super::changes_without_event::usdt;
 use super::support::{Account, BTC, MM, fill, limit};
-use super::untold::usdt;
 use super::world::{nothing, ready};
 
 /// Buys and sells 10 at 100.0 in turn. Only the last unit of each order has an event. The rest is

@@ -10,9 +10,9 @@ use windvane_model::{
     VenueOrderId,
 };
 
+use super::changes_without_event::usdt;
 use super::stated_fees::{Exchange, TOKEN};
 use super::support::{MM, OTHER, USDT, market, report};
-use super::untold::usdt;
 
 /// Time between two orders of a strategy.
 const PAUSE_MS: i64 = 700;

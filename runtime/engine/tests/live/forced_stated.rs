@@ -10,13 +10,13 @@ use windvane_model::{
     Amount, Input, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
 };
 
+use super::changes_without_event::{self, usdt};
 use super::forced::{
     answer_with_trades, held, holding, listed_order, minute, refused_route, reports, sold,
 };
 use super::support::{
     Account, BTC, MM, OTHER, USDT, fill, instrument, limit, report as order_report, update,
 };
-use super::untold::{self, usdt};
 use super::world::{no_trades, nothing, position, ready};
 
 const FUTURES: Surface = Surface::Futures;
@@ -385,11 +385,11 @@ fn halts_after(account: &mut Account, lost: i128, made: Time) -> Option<i64> {
 
 #[test]
 fn a_loss_in_an_event_halts_although_snapshots_are_stale() {
-    let mut account = untold::holding();
+    let mut account = changes_without_event::holding();
     let made = account.now;
     let halted = halts_after(&mut account, 600, made);
     assert!(halted.is_some_and(|seconds| seconds <= 4), "{halted:?}");
-    let mut account = untold::holding();
+    let mut account = changes_without_event::holding();
     let made = account.now;
     assert_eq!(
         halts_after(&mut account, 300, made),
@@ -397,7 +397,7 @@ fn a_loss_in_an_event_halts_although_snapshots_are_stale() {
         "the limit is 500"
     );
     // An event older than a booked fill does not show the current balance.
-    let mut account = untold::holding();
+    let mut account = changes_without_event::holding();
     let made = account.now;
     account.pass(1_000);
     account.alive();
@@ -445,7 +445,7 @@ fn a_snapshot_older_than_the_event_keeps_the_degraded_reason() {
 /// adopted. It is unknown which is newer, so the limit halts only if both breach it.
 #[test]
 fn a_pending_account_event_alone_does_not_halt_after_a_snapshot() {
-    let mut account = untold::holding();
+    let mut account = changes_without_event::holding();
     let mut told = account.own_account();
     let wallet = told.balances[0].total;
     told.balances[0].total = wallet - usdt(200);

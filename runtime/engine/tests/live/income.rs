@@ -9,9 +9,9 @@ use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
 };
 
+use super::changes_without_event::{holding, limited, usdt};
 use super::succession::{killed, next_config};
 use super::support::{Account, BTC, MM, USDT, fill, limit};
-use super::untold::{holding, limited, usdt};
 use super::world::{no_trades, nothing};
 
 /// The venue's response to a query for its income history.

@@ -9,9 +9,9 @@ use windvane_model::{
     VenueOrderId,
 };
 
+use super::changes_without_event::{holding, limited, usdt};
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, USDT, fill, limit};
-use super::untold::{holding, limited, usdt};
 use super::world::{nothing, position};
 
 const FEE: Amount = Amount(40_000_000);

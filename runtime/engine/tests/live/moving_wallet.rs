@@ -13,9 +13,9 @@ use windvane_model::{
     VenueOrderId,
 };
 
+use super::changes_without_event::{holding, limited, usdt};
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, fill, limit};
-use super::untold::{holding, limited, usdt};
 use super::world::{no_trades, nothing};
 
 /// The profit of the other program in each half second.

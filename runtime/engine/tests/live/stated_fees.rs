@@ -13,8 +13,8 @@ use windvane_model::{
     Side, StrategyId, Surface, Time, UserEvent, VenueOrderId,
 };
 
+use super::changes_without_event::usdt;
 use super::support::{Account, MM, OTHER, USDT, config, fill, instrument, limit};
-use super::untold::usdt;
 use super::world::{live_config, nothing, position};
 
 pub(super) const TOKEN: AssetId = AssetId(2);
