@@ -96,7 +96,9 @@ impl Evidence<'_> {
         }
         let mut in_quote = estimates.iter().filter(|fee| fee.quote == asset).peekable();
         if in_quote.peek().is_some() {
-            let most: i128 = in_quote.map(|fee| self.most_beside_estimate(fee)).sum();
+            let most: i128 = in_quote
+                .map(|fee| self.max_difference_from_estimate(fee))
+                .sum();
             let waiting = waiting.iter().filter(|late| self.quote_of(late) == asset);
             let waiting: i128 = waiting.map(|late| self.most_fee(late.value)).sum();
             return Some(Slack::Amount(most + waiting));
@@ -108,7 +110,7 @@ impl Evidence<'_> {
 
     /// The largest difference between the true commission and the estimate. The true commission is
     /// at most twice the estimate, or one and a half times the highest stated rate.
-    fn most_beside_estimate(&self, fee: &EstimatedFee) -> i128 {
+    fn max_difference_from_estimate(&self, fee: &EstimatedFee) -> i128 {
         let known = self.late_fees.highest_ppm.unwrap_or_default();
         let stated = fee.value.abs().part(known.saturating_mul(3) / 2, 1_000_000);
         fee.estimate.abs().max(stated).0
@@ -166,7 +168,7 @@ impl Evidence<'_> {
         surface: Surface,
         statement: &AccountSnapshot,
     ) -> bool {
-        if surface != SURFACE || !self.tells_trades() || !self.has_young_estimate() {
+        if surface != SURFACE || !self.serves_account_trades() || !self.has_young_estimate() {
             return false;
         }
         let waiting = self.waiting_outside_snapshot();
@@ -205,8 +207,10 @@ impl Evidence<'_> {
             .estimated_commissions()
             .filter(|fee| fee.quote == asset);
         let most: Amount = in_asset.map(|fee| fee.estimate).sum();
-        let is_correction =
-            surface == SURFACE && !self.tells_trades() && moved > Amount::ZERO && moved <= most;
+        let is_correction = surface == SURFACE
+            && !self.serves_account_trades()
+            && moved > Amount::ZERO
+            && moved <= most;
         if is_correction { moved } else { Amount::ZERO }
     }
 

@@ -248,11 +248,11 @@ impl Evidence<'_> {
     /// Whether the account matches the statement, apart from commissions that account trades will
     /// state.
     pub fn awaits_fees(&self, surface: Surface, statement: &AccountSnapshot) -> bool {
-        self.tells_trades() && self.differs_by_fees(surface, statement)
+        self.serves_account_trades() && self.differs_by_fees(surface, statement)
     }
 
     /// Whether the venue serves account trades of futures.
-    pub fn tells_trades(&self) -> bool {
+    pub fn serves_account_trades(&self) -> bool {
         let connection = self.connection(SURFACE);
         connection.is_some_and(|connection| !connection.no_trades)
     }
@@ -262,12 +262,12 @@ impl Evidence<'_> {
     pub(crate) fn may_lack_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_lower = surface == SURFACE && moved < Amount::ZERO;
         let waiting = || self.waiting_outside_snapshot();
-        is_lower && self.tells_trades() && self.may_be_fees_of(&waiting(), asset, moved)
+        is_lower && self.serves_account_trades() && self.may_be_fees_of(&waiting(), asset, moved)
     }
 
     /// Like [`Self::may_lack_fees`], or account trades will replace an estimate.
     pub(crate) fn may_await_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
-        let is_possible = surface == SURFACE && self.tells_trades();
+        let is_possible = surface == SURFACE && self.serves_account_trades();
         self.may_lack_fees(surface, asset, moved)
             || (is_possible
                 && self.may_be_estimates(&self.waiting_outside_snapshot(), asset, moved))
@@ -397,7 +397,7 @@ impl Evidence<'_> {
     /// trades do not state them.
     pub fn fees_by_agreement(&self, surface: Surface, account: &AccountSnapshot) -> Option<Amount> {
         // The part that belongs to fills with an estimate is not known.
-        let is_fees = !self.tells_trades()
+        let is_fees = !self.serves_account_trades()
             && !self.has_young_estimate()
             && self.differs_by_fees(surface, account);
         is_fees.then(|| -self.gain_of_fees(account))

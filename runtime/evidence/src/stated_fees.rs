@@ -32,7 +32,7 @@ impl Evidence<'_> {
         surface: Surface,
         statement: &AccountSnapshot,
     ) -> Option<Vec<StatedFee>> {
-        let is_possible = surface == SURFACE && !self.tells_trades();
+        let is_possible = surface == SURFACE && !self.serves_account_trades();
         if !is_possible || !self.positions_agree(&statement.positions) {
             return None;
         }
@@ -127,7 +127,7 @@ impl Evidence<'_> {
     /// The fills that are left after those with a booked commission. A fill whose position the
     /// event does not list may have been made just after the event. It is forgotten only if no
     /// other fill explains the balance.
-    pub fn fills_beside(
+    pub fn fills_without_fee(
         &self,
         statement: &AccountSnapshot,
         asset: AssetId,
@@ -152,7 +152,7 @@ impl Evidence<'_> {
         surface: Surface,
         statement: &AccountSnapshot,
     ) -> Option<VecDeque<LateFee>> {
-        if surface != SURFACE || self.tells_trades() || self.late_fees.waiting.is_empty() {
+        if surface != SURFACE || self.serves_account_trades() || self.late_fees.waiting.is_empty() {
             return None;
         }
         let newest = self
@@ -170,7 +170,7 @@ impl Evidence<'_> {
     /// nothing changes: if the venue serves account trades, the next account event does this,
     /// because until then, its balance may be from before the close.
     pub fn newer_lines(&self) -> Option<Vec<PositionUpdate>> {
-        if self.tells_trades() || self.late_fees.waiting.is_empty() {
+        if self.serves_account_trades() || self.late_fees.waiting.is_empty() {
             return None;
         }
         let (statement, _) = self.futures_connection()?.pending_event.as_ref()?;

@@ -12,9 +12,9 @@
 pub mod blocks;
 pub mod countdown;
 pub mod descriptions;
-pub mod feeds;
-pub mod margin;
+pub mod margin_terms;
 pub mod refusals;
 pub mod rules_refresh;
+pub mod stale_markets;
 pub mod venue_wait;
 pub mod watchdog;

@@ -12,7 +12,7 @@
 //! - It differs from one of these by estimated commissions: the engine requests the true ones
 //!   (`windvane_evidence::estimates`).
 //! - It differs by commissions that nothing else reports: they are booked (`stated_fees`).
-//! - It differs by the order in which fills were booked: it is taken (`fill_order`).
+//! - It differs by the order in which fills were booked: it is taken (`reordered_fills`).
 //! - In any other case it is pending until a fill explains it. After [`FILL_MS`] a reconciliation
 //!   round reads the account.
 //!
@@ -246,7 +246,7 @@ impl Engine {
             return;
         };
         if self.evidence().agrees_with_books(surface, &statement)
-            || self.take_order_of_fills(surface, &statement)
+            || self.take_reordered_fills(surface, &statement)
         {
             self.forget_free_fills_by_event(surface, &statement);
         } else if self.evidence().awaits_fees(surface, &statement) {

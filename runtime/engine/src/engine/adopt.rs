@@ -82,14 +82,14 @@ impl Engine {
         }
         // If the journal was lost, a restored halt latch found no orders to cancel. They are
         // cancelled here.
-        self.cancel_what_must_not_rest(seq);
+        self.cancel_if_must_not_rest(seq);
     }
 
     /// Adopts an own order that the engine does not know from an event, in the state that the event
     /// reports.
     pub(super) fn adopt_update(&mut self, update: &OrderUpdate) -> Option<OrderSeq> {
         let id = update.client_order_id;
-        self.hear_of_instance(update);
+        self.check_event_for_instance(update);
         let surface = self.surface_of(update.instrument);
         if self.is_of_another(surface, &id) {
             return None;
@@ -110,10 +110,10 @@ impl Engine {
     /// were read yet.
     fn is_finding(&mut self, instrument: InstrumentId) -> bool {
         let surface = self.surface_of(instrument);
-        let tells_trades = self
+        let serves_account_trades = self
             .connection_mut(surface)
             .is_some_and(|connection| !connection.no_trades);
-        tells_trades && self.verified_trades[usize::from(instrument.0)].is_none()
+        serves_account_trades && self.verified_trades[usize::from(instrument.0)].is_none()
     }
 
     /// Adopts an order. Its earlier fills belong to the account's initial state. Fills that were

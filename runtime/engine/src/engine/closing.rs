@@ -116,7 +116,7 @@ impl Engine {
     /// Sends the closing orders of a strategy that is being flattened, once it has no open order.
     pub(super) fn continue_flattening(&mut self, strategy: StrategyId) {
         if !self.may_close_next(strategy) {
-            self.close_beside_unknown(strategy);
+            self.close_despite_unknown_orders(strategy);
             return;
         }
         self.settle_opposite(strategy);
@@ -158,7 +158,7 @@ impl Engine {
     /// as it appears. The unknown orders may have closed a part of the position; that part is left
     /// until their outcome is known. If a closing order itself has an unknown outcome, the engine
     /// waits for it.
-    fn close_beside_unknown(&mut self, strategy: StrategyId) {
+    fn close_despite_unknown_orders(&mut self, strategy: StrategyId) {
         let is_lost = |order: &Order| {
             let is_denied = order.cancel_refused.is_some() && !order.is_confirmed();
             let is_unknown = order.state == OrderState::Unknown || is_denied;

@@ -347,10 +347,10 @@ impl Engine {
             self.incomes.end_query();
         }
         if !account.lags {
-            let tells_trades = self
+            let serves_account_trades = self
                 .connection_mut(surface)
                 .is_some_and(|connection| !connection.no_trades);
-            self.take_entries(account, tells_trades);
+            self.take_entries(account, serves_account_trades);
         }
         self.mark_account_event_stale(surface);
         // Losses in the adjustment count even if no position is held any more.

@@ -54,7 +54,7 @@ impl Engine {
             order.reported_qty = order.executed_qty;
             self.tell_adjustment(Adjustment::Absent { order: seq }, Cause::Denial);
             self.move_order(seq, OrderMove::Expire, before, false);
-            self.look_again_after_denial(instrument);
+            self.reconcile_after_denial(instrument);
             return;
         }
         let timer = Timer::AskForOrder { order: seq };
@@ -80,7 +80,7 @@ impl Engine {
 
     /// When no order is denied any more, nothing is left unexplained: the next round will confirm
     /// it.
-    pub(super) fn look_again_after_denial(&mut self, instrument: InstrumentId) {
+    pub(super) fn reconcile_after_denial(&mut self, instrument: InstrumentId) {
         let surface = self.surface_of(instrument);
         if !self.is_denied_an_order(surface) {
             self.reconcile_soon(surface);
@@ -122,7 +122,7 @@ impl Engine {
     /// Handles an event that shows an ended order as open. The engine takes the order back in three
     /// cases: the event is newer than the venue's report of the end, the engine had only inferred
     /// the end, or the order triggered and continues as another order.
-    pub(super) fn revive_told(&mut self, seq: OrderSeq, update: &OrderUpdate) {
+    pub(super) fn revive_by_event(&mut self, seq: OrderSeq, update: &OrderUpdate) {
         if self.live.is_none() || update.status.is_final() || self.orders.live(seq).is_some() {
             return;
         }

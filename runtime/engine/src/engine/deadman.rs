@@ -483,9 +483,9 @@ impl Engine {
             RenewalStep::Idle => self.timers.set(facts.next, Timer::Renew { instrument }),
             RenewalStep::Refuse => {
                 self.refuse_held(instrument, UnsentReason::Degraded);
-                self.look_again(instrument);
+                self.check_countdown_later(instrument);
             }
-            RenewalStep::Wait => self.look_again(instrument),
+            RenewalStep::Wait => self.check_countdown_later(instrument),
             RenewalStep::Withhold { is_armed } => {
                 if is_armed {
                     self.notices.push_back(Notice::Heartbeat {
@@ -494,12 +494,12 @@ impl Engine {
                         what: HeartbeatNotice::Withheld,
                     });
                 }
-                self.look_again(instrument);
+                self.check_countdown_later(instrument);
             }
         }
     }
 
-    fn look_again(&mut self, instrument: InstrumentId) {
+    fn check_countdown_later(&mut self, instrument: InstrumentId) {
         let at = self.now.plus_ms(WITHHELD_MS);
         self.timers.set(at, Timer::Renew { instrument });
     }

@@ -87,7 +87,7 @@ impl Engine {
         {
             return;
         }
-        self.revive_told(seq, update);
+        self.revive_by_event(seq, update);
         // Such a fill was booked before its order was adopted, and the adopted order's executed
         // quantity includes it.
         let fill = update.fill.as_ref().filter(|fill| {
@@ -139,7 +139,7 @@ impl Engine {
         self.move_order(seq, mv, before, filled);
         self.note_skipped_fill(seq, update);
         if seen_again {
-            self.look_again_after_denial(update.instrument);
+            self.reconcile_after_denial(update.instrument);
         }
         if is_first || filled {
             self.note_order_news(self.surface_of(update.instrument), update);
@@ -356,7 +356,11 @@ impl Engine {
     }
 
     /// Whether an external fill was booked before. The last trade ids of each instrument are kept.
-    pub(super) fn seen_external(&mut self, instrument: InstrumentId, trade_id: TradeId) -> bool {
+    pub(super) fn was_external_trade_booked(
+        &mut self,
+        instrument: InstrumentId,
+        trade_id: TradeId,
+    ) -> bool {
         const KEPT: usize = 1024;
         let seen = &mut self.external_trades[usize::from(instrument.0)];
         if seen.contains(&trade_id) {

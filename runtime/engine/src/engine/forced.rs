@@ -67,7 +67,7 @@ impl Engine {
         if forced && fill.trade_id.0 <= 0 {
             return self.forced.new_part(update, &fill);
         }
-        if self.seen_external(update.instrument, fill.trade_id) {
+        if self.was_external_trade_booked(update.instrument, fill.trade_id) {
             return None;
         }
         self.forced.absorb(key, &fill)

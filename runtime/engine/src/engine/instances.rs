@@ -108,7 +108,7 @@ impl Engine {
     }
 
     /// Looks for orders of another instance in a list of open orders, before they are adopted.
-    pub(super) fn look_for_instances(&mut self, surface: Surface, open: &[OpenOrder]) {
+    pub(super) fn check_orders_for_instance(&mut self, surface: Surface, open: &[OpenOrder]) {
         let first = self.instances.note_listed(surface);
         for order in open {
             let sighting = if first {
@@ -138,7 +138,7 @@ impl Engine {
     }
 
     /// Looks for another instance in an event of an unknown order.
-    pub(super) fn hear_of_instance(&mut self, update: &OrderUpdate) {
+    pub(super) fn check_event_for_instance(&mut self, update: &OrderUpdate) {
         let sighting = match update.execution {
             ExecutionType::New => Sighting::Accepted(update.transaction_time),
             _ => Sighting::Changed,
@@ -276,14 +276,14 @@ impl Engine {
         let adopted = self.orders.iter().filter(|order| order.seq >= before);
         let adopted = adopted.count();
         self.tell_instance_watch(watch.id, None, adopted);
-        if self.holds_positions_of_nobody() {
+        if self.has_unowned_positions() {
             // The folder was wiped: a strategy may own these positions and would open them again.
             self.set_degraded(DegradedReason::Ownership, true);
         }
         self.update_state();
     }
 
-    fn holds_positions_of_nobody(&self) -> bool {
+    fn has_unowned_positions(&self) -> bool {
         let mut external = self.ledgers.external.iter();
         external.any(|(.., holding)| holding.position.qty != 0)
     }

@@ -227,7 +227,7 @@ impl Engine {
                 });
                 live.degraded_reasons.extend(reasons);
                 self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);
-                self.begin_modes();
+                self.begin_account_modes();
                 self.begin_watchdog();
                 self.begin_trading_status();
                 self.schedule_rules_refresh();
@@ -469,8 +469,8 @@ impl Engine {
         self.watch_heartbeats();
         self.watch_trading_status();
         self.ask_for_closes();
-        self.watch_marks();
-        self.watch_feeds();
+        self.check_mark_price_age();
+        self.check_stale_markets();
         self.ask_for_asset_prices();
         self.continue_all_flattening();
         self.timers.set(now.plus_ms(WATCH_MS), Timer::Watch);

@@ -19,7 +19,7 @@ use windvane_evidence::forced_out_of_order::{ListedShifts, OutOfOrder};
 use windvane_evidence::income::Incomes;
 use windvane_evidence::instances::Instances;
 use windvane_evidence::late_fees::LateFees;
-use windvane_evidence::marks::Ages;
+use windvane_evidence::mark_price_age::MarkPriceAges;
 use windvane_evidence::newest_orders::NewestOrders;
 use windvane_evidence::outside_closes::{
     ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses,
@@ -35,13 +35,13 @@ use windvane_model::decimal::Amount;
 use windvane_model::ids::Time;
 use windvane_model::order::Surface;
 use windvane_supervision::blocks::TradingStatus;
-use windvane_supervision::feeds::Feeds;
-use windvane_supervision::margin::Margins;
+use windvane_supervision::margin_terms::Margins;
 use windvane_supervision::refusals::{Crossings, ExitRefusals};
 use windvane_supervision::rules_refresh::RulesRefresh;
+use windvane_supervision::stale_markets::MarketFeeds;
 use windvane_supervision::venue_wait::VenueWait;
 
-use super::modes::KnownModes;
+use super::account_modes::KnownModes;
 use super::snapshot::SNAPSHOT_VERSION;
 
 /// The oldest version that can be read.
@@ -92,9 +92,9 @@ fn added_in_10() -> Vec<u8> {
         Incomes::default(),
         UnconfiguredPositions::default(),
         Crossings::default(),
-        Ages::default(),
+        MarkPriceAges::default(),
         FeeCosts::default(),
-        Feeds::default(),
+        MarketFeeds::default(),
     );
     postcard::to_stdvec(&fields).unwrap_or_default()
 }

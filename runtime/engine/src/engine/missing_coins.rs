@@ -1,7 +1,7 @@
 //! Coins of strategies that an outside party sold or withdrew on spot: the degraded reason, and what the
-//! strategies give up (`windvane_evidence::coins`).
+//! strategies give up (`windvane_evidence::missing_coins`).
 
-use windvane_evidence::coins::Holder;
+use windvane_evidence::missing_coins::Holder;
 use windvane_model::decimal::Amount;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Notice};

@@ -44,9 +44,8 @@ macro_rules! evidence {
 }
 
 mod account_events;
+mod account_modes;
 mod adopt;
-mod ages;
-mod answers;
 mod closable_position;
 mod close_by_snapshot;
 mod close_wait;
@@ -57,7 +56,6 @@ mod deadman;
 mod degraded_reasons;
 mod external_orders;
 mod fee_costs;
-mod fill_order;
 mod fills;
 mod fills_from_totals;
 mod forced;
@@ -67,17 +65,18 @@ mod forced_out_of_order;
 mod forced_unexplained;
 mod income;
 mod instances;
+mod intents;
 mod invariants;
 mod late_fees;
 mod late_stream;
 mod limits;
 mod live_run;
 mod lost_events;
-mod margin;
+mod margin_terms;
+mod mark_price_age;
 mod market;
 mod migrate;
 mod missing_coins;
-mod modes;
 mod netting;
 mod newest_orders;
 mod outside_closes;
@@ -86,6 +85,7 @@ mod outside_settlement;
 mod recent_orders;
 mod reconcile;
 mod reconciled_fills;
+mod reordered_fills;
 mod replies;
 mod rules_refresh;
 mod safety;
@@ -94,7 +94,7 @@ mod stale_reports;
 mod stated_balances;
 mod stated_fees;
 mod stated_positions;
-mod steer;
+mod strategy_commands;
 mod trades;
 mod trading_status;
 mod transfers;
@@ -122,7 +122,7 @@ use windvane_evidence::forced_out_of_order::{ListedShifts, OutOfOrder};
 use windvane_evidence::income::Incomes;
 use windvane_evidence::instances::Instances;
 use windvane_evidence::late_fees::LateFees;
-use windvane_evidence::marks::Ages;
+use windvane_evidence::mark_price_age::MarkPriceAges;
 use windvane_evidence::newest_orders::NewestOrders;
 use windvane_evidence::outside_closes::{
     ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses,
@@ -153,16 +153,16 @@ use windvane_model::rules::{CompiledRules, InstrumentError};
 use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::timer::{Timer, Timers};
 use windvane_supervision::blocks::TradingStatus;
-use windvane_supervision::feeds::Feeds;
-use windvane_supervision::margin::Margins;
+use windvane_supervision::margin_terms::Margins;
 use windvane_supervision::refusals::{Crossings, ExitRefusals};
 use windvane_supervision::rules_refresh::RulesRefresh;
+use windvane_supervision::stale_markets::MarketFeeds;
 use windvane_supervision::venue_wait::VenueWait;
 
+use account_modes::KnownModes;
 pub use close_wait::{CloseReason, CloseWait};
 pub use instances::{FolderIds, InstanceWatch};
 use live_run::LiveRun;
-use modes::KnownModes;
 pub use recent_orders::newest_orders;
 pub use snapshot::{SnapshotError, SuccessionError};
 pub use venue_wait::Purpose;
@@ -218,9 +218,9 @@ pub struct Engine {
     incomes: Incomes,
     unconfigured_positions: UnconfiguredPositions,
     crossings: Crossings,
-    ages: Ages,
+    mark_price_ages: MarkPriceAges,
     fee_costs: FeeCosts,
-    feeds: Feeds,
+    market_feeds: MarketFeeds,
     snapshot_changes: BTreeMap<Surface, SnapshotChanges>,
     out_of_order: OutOfOrder,
     late_fees: LateFees,
@@ -411,9 +411,9 @@ impl Engine {
             incomes: Incomes::default(),
             unconfigured_positions: UnconfiguredPositions::default(),
             crossings: Crossings::default(),
-            ages: Ages::default(),
+            mark_price_ages: MarkPriceAges::default(),
             fee_costs: FeeCosts::default(),
-            feeds: Feeds::default(),
+            market_feeds: MarketFeeds::default(),
             snapshot_changes: BTreeMap::new(),
             out_of_order: OutOfOrder::default(),
             late_fees: LateFees::default(),
@@ -480,7 +480,7 @@ impl Engine {
             Input::Timeout => self.fire_timers(),
             Input::Fault { strategy, kind } => self.quarantine(strategy, kind),
             Input::Command(command) => self.handle_command(command),
-            Input::Steer { strategy, command } => self.steer(strategy, command),
+            Input::Steer { strategy, command } => self.handle_strategy_command(strategy, command),
             Input::Renew { strategy } => self.renew_strategy(strategy),
             Input::Saved {
                 strategy, handled, ..

@@ -274,7 +274,7 @@ impl Engine {
     /// Updates own orders by the list of open orders. Listed orders take the listed state; the
     /// engine queries each order that is not listed.
     fn take_open_orders(&mut self, surface: Surface, open: &[OpenOrder]) {
-        self.look_for_instances(surface, open);
+        self.check_orders_for_instance(surface, open);
         let mut external = Vec::new();
         for order in open {
             if !self.take_open_order(order) {

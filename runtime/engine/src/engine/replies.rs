@@ -254,7 +254,7 @@ impl Engine {
                 // the order must not rest.
                 self.timers.cancel(Timer::AskForOrder { order: seq });
                 self.take_report(seq, report);
-                self.cancel_what_must_not_rest(seq);
+                self.cancel_if_must_not_rest(seq);
             }
             Outcome::Refused(refusal) if is_absence(refusal.code) && self.live.is_some() => {
                 self.take_absence(seq);
@@ -270,7 +270,7 @@ impl Engine {
 
     /// Cancels an order that rests although it must not. Its cancel was requested and may have been
     /// lost, or the account or its strategy is halted, or its strategy is quarantined.
-    pub(super) fn cancel_what_must_not_rest(&mut self, seq: OrderSeq) {
+    pub(super) fn cancel_if_must_not_rest(&mut self, seq: OrderSeq) {
         let Some(order) = self.orders.live(seq) else {
             return;
         };
@@ -342,7 +342,7 @@ impl Engine {
         self.move_order(seq, mv, before, false);
         self.watch_for_missing_fill(seq, report);
         if seen_again {
-            self.look_again_after_denial(report.instrument);
+            self.reconcile_after_denial(report.instrument);
         }
     }
 
@@ -458,7 +458,7 @@ impl Engine {
     /// fee.
     fn recover(&mut self, seq: OrderSeq, instrument: InstrumentId, report: &OrderReport) {
         let surface = self.surface_of(instrument);
-        let tells_trades = self
+        let serves_account_trades = self
             .connection_mut(surface)
             .is_some_and(|connection| !connection.no_trades);
         let now = self.now;
@@ -467,7 +467,7 @@ impl Engine {
             order.trade_reads < TRADE_READS_MIN || behind.is_some_and(|until| now < until)
         };
         if let Some(order) = self.orders.known_mut(seq)
-            && tells_trades
+            && serves_account_trades
             && may_be_listed(order)
         {
             order.trade_reads += 1;

@@ -76,7 +76,7 @@ impl Engine {
         asset: AssetId,
         fills: &[LateFee],
     ) {
-        let kept = self.evidence().fills_beside(statement, asset, fills);
+        let kept = self.evidence().fills_without_fee(statement, asset, fills);
         if let Some(kept) = kept {
             self.late_fees.keep(kept);
         }

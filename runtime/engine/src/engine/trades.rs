@@ -96,7 +96,7 @@ impl Engine {
             self.take_trade(instrument, trade);
             return;
         }
-        if !self.seen_external(instrument, trade.fill.trade_id)
+        if !self.was_external_trade_booked(instrument, trade.fill.trade_id)
             && let Some(update) = self.update_of(instrument, trade, None)
         {
             self.remember_found_fill(&update, &trade.fill);

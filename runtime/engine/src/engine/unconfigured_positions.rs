@@ -27,7 +27,7 @@ impl Engine {
             return;
         };
         for position in &read {
-            self.take_stated_mark(position);
+            self.take_implied_mark(position);
         }
         if let Some(realized) = self.unconfigured_positions.take(read) {
             self.unconfigured_profit += realized;

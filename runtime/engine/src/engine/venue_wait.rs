@@ -194,7 +194,7 @@ impl Engine {
         let (opening, reducing): (Vec<_>, Vec<_>) =
             unwanted.into_iter().partition(|(opens, ..)| *opens);
         self.cancel_in_order(opening);
-        self.start_closes_anew(surface);
+        self.restart_closes(surface);
         if all_over && surface == Surface::Futures {
             for instrument in self.instruments_by_cover() {
                 self.renew(instrument);
@@ -233,7 +233,7 @@ impl Engine {
     }
 
     /// Restarts the closes of strategies that wait for a surface, the largest position first.
-    fn start_closes_anew(&mut self, surface: Surface) {
+    fn restart_closes(&mut self, surface: Surface) {
         for strategy in self.flattening_by_value(Some(surface)) {
             let state = &mut self.strategies[usize::from(strategy.0)];
             state.flattening = Some(FLATTEN_TRIES);

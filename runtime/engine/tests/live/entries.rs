@@ -87,7 +87,7 @@ fn tell_tick(account: &mut Account, step: i64) {
 
 #[test]
 fn a_balance_difference_changes_an_entry_only_without_trades() {
-    for tells_trades in [true, false] {
+    for serves_account_trades in [true, false] {
         let (mut account, rounded) = bought_at_another_entry();
         let known = cost(&account);
         read(&mut account, known);
@@ -100,7 +100,7 @@ fn a_balance_difference_changes_an_entry_only_without_trades() {
                 own.positions[0].cost = rounded;
                 own.balances[0].total = told;
                 let outcome = match subject {
-                    Subject::Trades { .. } if !tells_trades => Outcome::Refused(Refusal {
+                    Subject::Trades { .. } if !serves_account_trades => Outcome::Refused(Refusal {
                         code: 404,
                         msg: String::new(),
                     }),
@@ -114,8 +114,12 @@ fn a_balance_difference_changes_an_entry_only_without_trades() {
             account.clock();
         }
         assert_eq!(adjustments(&account).len(), 1);
-        let expected = if tells_trades { known } else { rounded };
-        assert_eq!(cost(&account), expected, "{tells_trades}");
+        let expected = if serves_account_trades {
+            known
+        } else {
+            rounded
+        };
+        assert_eq!(cost(&account), expected, "{serves_account_trades}");
     }
 }
 

@@ -37,7 +37,7 @@ impl Engine {
         let mut count = 1;
         if self.live.is_some() {
             count = self.count_refusal(party, &order.terms, refusal);
-            self.take_blame(seq, refusal);
+            self.block_for_refusal(seq, refusal);
         }
         self.notices.push_back(Notice::NotPlaced {
             time: self.now,
@@ -106,7 +106,7 @@ impl Engine {
         terms.qty.is_some_and(|qty| qty.0 <= closable)
     }
 
-    fn take_blame(&mut self, seq: OrderSeq, refusal: &Refusal) {
+    fn block_for_refusal(&mut self, seq: OrderSeq, refusal: &Refusal) {
         let Some(order) = self.orders.known(seq) else {
             return;
         };

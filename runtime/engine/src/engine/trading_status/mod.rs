@@ -4,15 +4,15 @@
 //! The evidence (`evidence`) comes from refused orders, from responses on other routes that need
 //! the trading right, from account snapshots, from the symbol's status, and from stops such as a
 //! ban. While a block holds, the engine refuses opening orders itself instead of sending them.
-//! Closing orders, cancels and heartbeats always pass. `watch` ends blocks; `descriptions` explains them
+//! Closing orders, cancels and heartbeats always pass. `block_end` ends blocks; `descriptions` explains them
 //! to people. The blocks themselves are in `windvane_supervision::blocks`.
 
+mod block_end;
 mod crossings;
 mod descriptions;
 mod evidence;
-mod feeds;
+mod stale_markets;
 mod unknown;
-mod watch;
 
 use windvane_model::decimal::{Amount, Decimal};
 use windvane_model::degraded_reason::DegradedReason;

@@ -30,7 +30,7 @@ impl KnownModes {
         are_pending: false,
     };
 
-    const fn are_told(self) -> bool {
+    const fn are_known(self) -> bool {
         self.position && self.assets
     }
 }
@@ -42,10 +42,10 @@ impl Engine {
         live.is_some_and(|live| live.is_degraded_for(&[DegradedReason::Modes]))
     }
 
-    pub(super) fn begin_modes(&mut self) {
+    pub(super) fn begin_account_modes(&mut self) {
         let live = self.live.as_ref();
         let has_modes = live.is_some_and(|live| live.config.surfaces.contains(&Surface::Futures));
-        let is_open = has_modes && !self.known_modes.are_told();
+        let is_open = has_modes && !self.known_modes.are_known();
         self.set_degraded(DegradedReason::Modes, is_open);
     }
 
@@ -83,7 +83,7 @@ impl Engine {
     }
 
     fn review_modes(&mut self) {
-        if self.known_modes.are_told() {
+        if self.known_modes.are_known() {
             self.set_degraded(DegradedReason::Modes, false);
         }
     }

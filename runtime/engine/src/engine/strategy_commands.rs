@@ -25,7 +25,7 @@ impl Engine {
     /// Applies a command to one strategy: the same as for the account, but only for its orders and
     /// positions. It does not end a quarantine: [`Input::Renew`](windvane_model::Input::Renew)
     /// does.
-    pub(super) fn steer(&mut self, strategy: StrategyId, command: Command) {
+    pub(super) fn handle_strategy_command(&mut self, strategy: StrategyId, command: Command) {
         let Some(state) = self.strategies.get(usize::from(strategy.0)) else {
             return;
         };

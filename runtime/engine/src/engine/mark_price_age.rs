@@ -1,5 +1,5 @@
 //! The age of mark prices: the degraded reason of a mark price that no longer updates
-//! (`windvane_evidence::marks`).
+//! (`windvane_evidence::mark_price_age`).
 
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::InstrumentId;
@@ -11,13 +11,14 @@ use super::Engine;
 impl Engine {
     pub(super) fn note_mark(&mut self, instrument: InstrumentId) {
         if self.live.is_some() {
-            self.ages.note(instrument, self.now);
+            self.mark_price_ages.note(instrument, self.now);
         }
     }
 
     /// Takes the mark price derived from a reported position, if the market's mark price is old.
-    pub(super) fn take_stated_mark(&mut self, position: &StatedPosition) {
-        let Some((instrument, implied)) = self.ages.implied_mark(position, self.now) else {
+    pub(super) fn take_implied_mark(&mut self, position: &StatedPosition) {
+        let Some((instrument, implied)) = self.mark_price_ages.implied_mark(position, self.now)
+        else {
             return;
         };
         let market = &mut self.markets[usize::from(instrument.0)];
@@ -28,14 +29,14 @@ impl Engine {
     }
 
     /// Sets and clears the degraded reasons for stale mark prices.
-    pub(super) fn watch_marks(&mut self) {
+    pub(super) fn check_mark_price_age(&mut self) {
         for index in 0..self.instruments.len() {
             let id = InstrumentId(index as u16);
             if self.surface_of(id) != Surface::Futures {
                 continue;
             }
             let held = self.ledgers.account.holds(id);
-            let stale = held && self.ages.is_stale(id, self.now);
+            let stale = held && self.mark_price_ages.is_stale(id, self.now);
             self.set_degraded(DegradedReason::Mark(id), stale);
         }
     }

@@ -1,5 +1,5 @@
 //! Fills that were booked in another order than the venue made them: the engine takes the account event
-//! that differs by nothing else (`windvane_evidence::fill_order`).
+//! that differs by nothing else (`windvane_evidence::reordered_fills`).
 
 use windvane_model::effect::Cause;
 use windvane_model::order::Surface;
@@ -10,12 +10,12 @@ use super::Engine;
 impl Engine {
     /// Takes an account event that differs from the books only by the order of fills. Returns
     /// whether it does.
-    pub(super) fn take_order_of_fills(
+    pub(super) fn take_reordered_fills(
         &mut self,
         surface: Surface,
         statement: &AccountSnapshot,
     ) -> bool {
-        let Some(shifts) = self.evidence().shifts_by_order(surface, statement) else {
+        let Some(shifts) = self.evidence().entry_shifts(surface, statement) else {
             return false;
         };
         for (balance, (id, side)) in shifts {

@@ -18,11 +18,11 @@ const STALE_MS: i64 = 60_000;
 /// When the mark price of each instrument was last updated, by the market or by an account
 /// snapshot.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Ages {
+pub struct MarkPriceAges {
     marks: BTreeMap<InstrumentId, Time>,
 }
 
-impl Ages {
+impl MarkPriceAges {
     /// The market or an account snapshot updated a mark price.
     pub fn note(&mut self, instrument: InstrumentId, now: Time) {
         self.marks.insert(instrument, now);

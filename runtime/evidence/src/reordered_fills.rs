@@ -18,15 +18,15 @@ use crate::Evidence;
 const ENTRY_PARTS: i128 = 100_000_000;
 
 /// A balance, and the position whose entry differs by the same amount.
-pub type Shift = (BalanceUpdate, (InstrumentId, PositionSide));
+pub type EntryShift = (BalanceUpdate, (InstrumentId, PositionSide));
 
 impl Evidence<'_> {
     /// The amounts that the order of fills shifted; `None` if anything else differs.
-    pub fn shifts_by_order(
+    pub fn entry_shifts(
         &self,
         surface: Surface,
         statement: &AccountSnapshot,
-    ) -> Option<Vec<Shift>> {
+    ) -> Option<Vec<EntryShift>> {
         let is_possible = surface == Surface::Futures
             && self.positions_agree(&statement.positions)
             && !self.misses_fill(surface);

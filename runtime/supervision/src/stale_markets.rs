@@ -16,10 +16,10 @@ const STOPPED_MS: i64 = 15_000;
 
 /// The market data of each instrument.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Feeds(Vec<Feed>);
+pub struct MarketFeeds(Vec<MarketFeed>);
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Feed {
+struct MarketFeed {
     last: Time,
     mark: Time,
     /// Number of regular mark prices in a row.
@@ -27,13 +27,13 @@ struct Feed {
     stopped: bool,
 }
 
-impl Feeds {
+impl MarketFeeds {
     /// Notes that market data of an instrument arrived. Returns whether they had stopped.
     #[inline]
     pub fn note(&mut self, instrument: InstrumentId, is_mark: bool, now: Time) -> bool {
         let index = usize::from(instrument.0);
         if self.0.len() <= index {
-            self.0.resize(index + 1, Feed::default());
+            self.0.resize(index + 1, MarketFeed::default());
         }
         let feed = &mut self.0[index];
         feed.last = now;

@@ -1,5 +1,5 @@
 //! Leverage and margin type of symbols: people are told of changes by others
-//! (`windvane_supervision::margin`).
+//! (`windvane_supervision::margin_terms`).
 
 use windvane_model::effect::Notice;
 use windvane_model::ids::Time;

@@ -1,4 +1,4 @@
-//! Market data that stopped: no strategy opens a position on a stale book (`windvane_supervision::feeds`).
+//! Market data that stopped: no strategy opens a position on a stale book (`windvane_supervision::stale_markets`).
 
 use windvane_model::ids::InstrumentId;
 use windvane_model::trading::{BlockState, TradingBlock};
@@ -12,15 +12,15 @@ impl Engine {
         if self.live.is_none() {
             return;
         }
-        if self.feeds.note(instrument, is_mark, self.now) {
+        if self.market_feeds.note(instrument, is_mark, self.now) {
             self.unblock(TradingBlock::StaleMarket(instrument));
         }
     }
 
     /// Blocks opening orders of instruments whose market data stopped.
-    pub(in super::super) fn watch_feeds(&mut self) {
+    pub(in super::super) fn check_stale_markets(&mut self) {
         let now = self.now;
-        for id in self.feeds.stopped(now) {
+        for id in self.market_feeds.stopped(now) {
             let state = BlockState {
                 since: now,
                 ..BlockState::default()
