@@ -183,7 +183,7 @@ impl Engine {
             qty: -closing.sign() * qty,
             realized_pnl,
         });
-        self.tell_position(strategy, id, position_side);
+        self.deliver_position(strategy, id, position_side);
         quote
     }
 

@@ -149,7 +149,7 @@ impl Engine {
             self.give_up_unclosable_parts(strategy);
             self.give_up_coins_of(strategy);
             self.has_flattened(strategy);
-            self.tell_dust(strategy);
+            self.notify_dust(strategy);
         }
     }
 
@@ -206,7 +206,7 @@ impl Engine {
         let is_live = self.live.is_some();
         if tries == 0 && !is_live {
             self.has_flattened(strategy);
-            self.tell_unclosed(strategy, &closing);
+            self.notify_unclosed(strategy, &closing);
             return;
         }
         let closing = self.closes_allowed(closing);
@@ -214,7 +214,7 @@ impl Engine {
             return;
         }
         if tries == 1 && is_live {
-            self.tell_unclosed(strategy, &closing);
+            self.notify_unclosed(strategy, &closing);
         }
         let now = self.now;
         let state = &mut self.strategies[usize::from(strategy.0)];
@@ -274,7 +274,7 @@ impl Engine {
     }
 
     /// Notifies people of positions that the venue does not let the engine close.
-    fn tell_unclosed(&mut self, strategy: StrategyId, closing: &[OrderTerms]) {
+    fn notify_unclosed(&mut self, strategy: StrategyId, closing: &[OrderTerms]) {
         for terms in closing {
             let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
             let holding = ledger.at(terms.instrument, terms.position_side);
@@ -289,7 +289,7 @@ impl Engine {
 
     /// Reports the remainders of a strategy's positions that no order can close. The strategy
     /// counts as flat.
-    fn tell_dust(&mut self, strategy: StrategyId) {
+    fn notify_dust(&mut self, strategy: StrategyId) {
         let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
         for (instrument, _, holding) in ledger.iter() {
             if holding.position.is_flat() {

@@ -189,7 +189,7 @@ impl Engine {
         };
         self.later(surface, wait_ms);
         if unexplained {
-            self.tell_round(surface, false);
+            self.notify_round(surface, false);
             self.set_degraded(DegradedReason::Reconciliation(surface), true);
             self.update_state();
         }

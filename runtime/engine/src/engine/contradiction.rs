@@ -52,7 +52,7 @@ impl Engine {
         };
         if denied.is_conclusive_after(patience_ms) {
             order.reported_qty = order.executed_qty;
-            self.tell_adjustment(Adjustment::Absent { order: seq }, Cause::Denial);
+            self.report_adjustment(Adjustment::Absent { order: seq }, Cause::Denial);
             self.move_order(seq, OrderMove::Expire, before, false);
             self.reconcile_after_denial(instrument);
             return;
@@ -148,7 +148,7 @@ impl Engine {
         };
         let order = order.clone();
         self.count_open(&order);
-        self.tell_adjustment(Adjustment::Alive { order: seq }, cause);
+        self.report_adjustment(Adjustment::Alive { order: seq }, cause);
         let instrument = terms.instrument;
         if self.surface_of(instrument) == Surface::Futures {
             // The order may rest without a countdown.

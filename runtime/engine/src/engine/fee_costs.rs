@@ -22,7 +22,7 @@ impl Engine {
         if let Some(value) = self.evidence().value_in_equity(fill.fee_asset, fill.fee) {
             return value;
         }
-        self.tell_unpriced(fill.fee_asset);
+        self.notify_unpriced(fill.fee_asset);
         let live = self.live.as_ref();
         let fee_ppm = live.map_or(0, |live| live.config.fee_estimate_ppm);
         if fill.fee > Amount::ZERO {
@@ -36,7 +36,7 @@ impl Engine {
     pub(super) fn lose_other_asset(&mut self, asset: AssetId, lost: Amount) {
         let value = self.evidence().value_in_equity(asset, lost);
         if value.is_none() {
-            self.tell_unpriced(asset);
+            self.notify_unpriced(asset);
         }
         self.fee_costs.total += value.unwrap_or_else(|| self.evidence().estimated_fees(lost));
     }
@@ -48,7 +48,7 @@ impl Engine {
         assets.filter(move |asset| evidence.value_in_equity(*asset, Amount::ZERO).is_none())
     }
 
-    pub(super) fn tell_unpriced(&mut self, asset: AssetId) {
+    pub(super) fn notify_unpriced(&mut self, asset: AssetId) {
         if self.fee_costs.note_unpriced(asset) {
             self.notices.push_back(Notice::FeeUnpriced {
                 time: self.now,

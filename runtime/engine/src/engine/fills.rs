@@ -179,7 +179,7 @@ impl Engine {
         ];
         let event = self.event(EventKind::Fill, instrument, flags, fields, seq.0 as i64);
         self.deliver(strategy, event);
-        self.tell_position(strategy, instrument, side);
+        self.deliver_position(strategy, instrument, side);
         self.note_own_fill(strategy, update, fill);
         let position = self.ledgers.account.at(instrument, side).position.qty;
         if let Some(order) = self.orders.known_mut(seq) {
@@ -196,7 +196,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn tell_position(
+    pub(super) fn deliver_position(
         &mut self,
         strategy: StrategyId,
         id: InstrumentId,
@@ -211,13 +211,13 @@ impl Engine {
     }
 
     /// Reports its positions to a new instance: its saved state does not contain them.
-    pub(super) fn tell_positions(&mut self, strategy: StrategyId) {
+    pub(super) fn deliver_positions(&mut self, strategy: StrategyId) {
         for index in 0..self.instruments.len() {
             let id = InstrumentId(index as u16);
             for side in PositionSide::ALL.iter().copied() {
                 let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
                 if ledger.at(id, side).position.qty != 0 {
-                    self.tell_position(strategy, id, side);
+                    self.deliver_position(strategy, id, side);
                 }
             }
         }
@@ -404,7 +404,7 @@ impl Engine {
                 }
                 cause => cause,
             };
-            self.tell_adjustment(adjustment, cause);
+            self.report_adjustment(adjustment, cause);
         }
         if changed {
             let fields = [
@@ -424,7 +424,7 @@ impl Engine {
     }
 
     /// Records and reports a correction by the venue's evidence.
-    pub(super) fn tell_adjustment(&mut self, adjustment: Adjustment, cause: Cause) {
+    pub(super) fn report_adjustment(&mut self, adjustment: Adjustment, cause: Cause) {
         if self.live.is_some() {
             codec::record_adjustment(&mut self.recorder, self.now, &adjustment, cause);
         }
@@ -457,7 +457,7 @@ impl Engine {
             from,
             to,
         };
-        self.tell_adjustment(adjustment, cause);
+        self.report_adjustment(adjustment, cause);
     }
 
     /// Books a funding payment in the ledger of its instrument, and shares it among the sub-ledgers

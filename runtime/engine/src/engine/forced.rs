@@ -227,15 +227,15 @@ impl Engine {
             left,
         };
         if let Some(by) = by {
-            self.tell_forced_close(instrument, part, by, &share);
+            self.deliver_forced_close(instrument, part, by, &share);
         }
-        self.tell_position(strategy, instrument, side);
+        self.deliver_position(strategy, instrument, side);
         self.cancel_exits(strategy, (instrument, side), closing);
         share
     }
 
     /// Notifies a strategy of the quantity that a forced close took from it.
-    fn tell_forced_close(
+    fn deliver_forced_close(
         &mut self,
         instrument: InstrumentId,
         part: &Due,

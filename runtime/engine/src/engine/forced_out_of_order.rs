@@ -29,7 +29,7 @@ impl Engine {
         for (part, report) in parts {
             let by = Some((report.kind, report.order_id));
             let share = self.give_share(strategy, update.instrument, &part, by);
-            self.tell_late_share(&report, &part, share);
+            self.deliver_late_share(&report, &part, share);
         }
     }
 
@@ -66,7 +66,7 @@ impl Engine {
 
     /// Reports that a strategy bears a part of a close that was reported earlier. The reaction
     /// followed then.
-    fn tell_late_share(&mut self, report: &ForcedCloseReport, part: &Due, share: ForcedShare) {
+    fn deliver_late_share(&mut self, report: &ForcedCloseReport, part: &Due, share: ForcedShare) {
         let report = ForcedCloseReport {
             qty: part.qty,
             quote: part.quote,

@@ -220,10 +220,10 @@ impl Engine {
         let until = self.now.plus_ms(2 * live.config.reconcile_ms);
         self.instances.begin_watch(id, self.now, until);
         self.recent_orders.begin_watch();
-        self.tell_instance_watch(id, Some(until), 0);
+        self.notify_instance_watch(id, Some(until), 0);
     }
 
-    fn tell_instance_watch(&mut self, id: ClientOrderId, until: Option<Time>, adopted: usize) {
+    fn notify_instance_watch(&mut self, id: ClientOrderId, until: Option<Time>, adopted: usize) {
         self.notices.push_back(Notice::InstanceWatch {
             time: self.now,
             id,
@@ -275,7 +275,7 @@ impl Engine {
         self.adopt_listed();
         let adopted = self.orders.iter().filter(|order| order.seq >= before);
         let adopted = adopted.count();
-        self.tell_instance_watch(watch.id, None, adopted);
+        self.notify_instance_watch(watch.id, None, adopted);
         if self.has_unowned_positions() {
             // The folder was wiped: a strategy may own these positions and would open them again.
             self.set_degraded(DegradedReason::Ownership, true);

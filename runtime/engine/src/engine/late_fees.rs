@@ -158,7 +158,7 @@ impl Engine {
             self.move_fee(surface, late.booked, quote, estimate);
             self.move_fee(surface, late.booked, asset, -fee);
         }
-        self.tell_late_fee(late, fee, asset, estimate);
+        self.notify_late_fee(late, fee, asset, estimate);
     }
 
     /// Books a spot commission in the base asset, which lowers the owner's position.
@@ -177,11 +177,11 @@ impl Engine {
         let account = &mut self.ledgers.account.at_mut(id, side).position;
         account.pay_in_base(&paid, grains);
         if let Some(strategy) = late.owner {
-            self.tell_position(strategy, id, side);
+            self.deliver_position(strategy, id, side);
         }
     }
 
-    fn tell_late_fee(&mut self, late: &LateFee, fee: Amount, asset: AssetId, estimate: Amount) {
+    fn notify_late_fee(&mut self, late: &LateFee, fee: Amount, asset: AssetId, estimate: Amount) {
         self.notices.push_back(Notice::LateFee {
             time: self.now,
             strategy: late.owner,

@@ -232,8 +232,8 @@ impl Engine {
                 self.begin_trading_status();
                 self.schedule_rules_refresh();
                 for strategy in (0..self.strategies.len()).map(|index| StrategyId(index as u16)) {
-                    self.tell_state(strategy);
-                    self.tell_positions(strategy);
+                    self.deliver_state(strategy);
+                    self.deliver_positions(strategy);
                     self.report_unsaved_order_ends(strategy);
                 }
             }
@@ -414,7 +414,7 @@ impl Engine {
         // itself does not change then.
         let is_degraded = self.state == RunState::Degraded;
         if changed && is_degraded && self.is_on_trial() != was_on_trial {
-            self.tell_trial();
+            self.deliver_trial();
         }
     }
 
@@ -516,7 +516,7 @@ impl Engine {
         let synced = self.leave_syncing();
         self.move_state();
         if synced {
-            self.tell_markets();
+            self.deliver_withheld_markets();
             self.watch_all_losses();
         }
     }

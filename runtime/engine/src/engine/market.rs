@@ -121,7 +121,7 @@ impl Engine {
     }
 
     /// Delivers the present books and mark prices, which were withheld until the account was known.
-    pub(super) fn tell_markets(&mut self) {
+    pub(super) fn deliver_withheld_markets(&mut self) {
         for id in (0..self.instruments.len()).map(|index| InstrumentId(index as u16)) {
             let market = &self.markets[usize::from(id.0)];
             let (bid, ask) = (market.book.bid(), market.book.ask());

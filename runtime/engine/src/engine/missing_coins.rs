@@ -150,7 +150,7 @@ impl Engine {
             qty,
             realized_pnl,
         });
-        self.tell_position(strategy, id, SIDE);
+        self.deliver_position(strategy, id, SIDE);
         self.cancel_exits(strategy, key, Side::Sell);
     }
 
@@ -197,7 +197,7 @@ impl Engine {
                 from: from.qty,
                 to: from.qty - qty,
             };
-            self.tell_adjustment(adjustment, Cause::Reconciliation);
+            self.report_adjustment(adjustment, Cause::Reconciliation);
         }
     }
 }

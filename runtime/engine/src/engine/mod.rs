@@ -498,7 +498,7 @@ impl Engine {
                         self.rules[index] = rules;
                     }
                     if is_news {
-                        self.tell_rules(instrument);
+                        self.deliver_rules(instrument);
                     }
                     self.take_status(instrument);
                 }

@@ -94,9 +94,9 @@ impl Engine {
             qty,
             quote,
         };
-        self.tell_adjustment(settled, Cause::Flatten);
-        self.tell_position(strategy, id, position_side);
-        self.tell_position(other, id, position_side);
+        self.report_adjustment(settled, Cause::Flatten);
+        self.deliver_position(strategy, id, position_side);
+        self.deliver_position(other, id, position_side);
         true
     }
 

@@ -150,7 +150,7 @@ impl Engine {
             from,
             to: from - closed,
         };
-        self.tell_adjustment(adjustment, Cause::Reconciliation);
+        self.report_adjustment(adjustment, Cause::Reconciliation);
         true
     }
 
@@ -269,7 +269,7 @@ impl Engine {
                 qty: opening.sign() * qty,
             });
             if strategy != owner {
-                self.tell_position(strategy, id, side);
+                self.deliver_position(strategy, id, side);
             }
         }
     }

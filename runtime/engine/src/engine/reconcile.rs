@@ -376,7 +376,7 @@ impl Engine {
         self.plan_round(surface, whole);
         self.settle_account_event(surface);
         self.drop_account_event(surface, whole);
-        self.tell_round(surface, true);
+        self.notify_round(surface, true);
         if let Some(asked) = whole {
             self.round_is_clean(surface);
             self.examine_outside_closes(surface, asked, is_compared);
@@ -416,7 +416,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn tell_round(&mut self, surface: Surface, clean: bool) {
+    pub(super) fn notify_round(&mut self, surface: Surface, clean: bool) {
         self.notices.push_back(Notice::Reconciled {
             time: self.now,
             surface,

@@ -86,7 +86,7 @@ impl Engine {
                     .entry(surface)
                     .or_default()
                     .add(&adjustment);
-                self.tell_adjustment(adjustment, Cause::Reconciliation);
+                self.report_adjustment(adjustment, Cause::Reconciliation);
             }
         }
         if surface == Surface::Spot {

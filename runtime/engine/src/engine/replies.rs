@@ -529,7 +529,7 @@ impl Engine {
         };
         let before = order.state;
         order.reported_qty = order.executed_qty;
-        self.tell_adjustment(Adjustment::Absent { order: seq }, Cause::Absence);
+        self.report_adjustment(Adjustment::Absent { order: seq }, Cause::Absence);
         self.move_order(seq, mv, before, false);
     }
 
@@ -567,14 +567,14 @@ impl Engine {
             _ => moved && (state != before || filled),
         };
         if tells {
-            self.tell_order(seq, strategy);
+            self.deliver_order(seq, strategy);
         }
         if over == Some(true) {
             self.end_order(seq, strategy);
         }
     }
 
-    pub(super) fn tell_order(&mut self, seq: OrderSeq, strategy: StrategyId) {
+    pub(super) fn deliver_order(&mut self, seq: OrderSeq, strategy: StrategyId) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };

@@ -109,7 +109,7 @@ impl Engine {
                 let is_news = known.as_ref() != Some(&why);
                 self.rules_refresh.set_unusable(id, why.clone());
                 if is_news {
-                    self.tell_rules(id);
+                    self.deliver_rules(id);
                     self.notices.push_back(Notice::RulesUnusable {
                         time: self.now,
                         instrument: id,
@@ -126,7 +126,7 @@ impl Engine {
         self.rules[index] = compiled;
         let before = std::mem::replace(&mut self.instruments[index], rules);
         self.settle_dust(id);
-        self.tell_rules(id);
+        self.deliver_rules(id);
         if before.status != self.instruments[index].status {
             self.take_status(id);
         }
@@ -138,27 +138,27 @@ impl Engine {
     }
 
     /// Reports the present rules of an instrument to the strategies that have it.
-    pub(super) fn tell_rules(&mut self, id: InstrumentId) {
+    pub(super) fn deliver_rules(&mut self, id: InstrumentId) {
         for place in 0..self.strategies.len() {
             let strategy = StrategyId(place as u16);
             if self.grants(strategy, id) {
-                self.tell_rules_to(strategy, id);
+                self.deliver_rules_to(strategy, id);
             }
         }
     }
 
     /// Reports to a new instance the present rules of its instruments. It was started with the
     /// rules from the start of the process.
-    pub(super) fn tell_all_rules(&mut self, strategy: StrategyId) {
+    pub(super) fn deliver_all_rules(&mut self, strategy: StrategyId) {
         for index in 0..self.instruments.len() {
             let id = InstrumentId(index as u16);
             if self.grants(strategy, id) {
-                self.tell_rules_to(strategy, id);
+                self.deliver_rules_to(strategy, id);
             }
         }
     }
 
-    fn tell_rules_to(&mut self, strategy: StrategyId, id: InstrumentId) {
+    fn deliver_rules_to(&mut self, strategy: StrategyId, id: InstrumentId) {
         let rules = &self.instruments[usize::from(id.0)];
         let price = rules.filters.price.unwrap_or_default();
         let lot = rules.filters.lot_size.unwrap_or_default();

@@ -181,7 +181,7 @@ impl Engine {
         if tries && self.state == before {
             // The state does not change, so this event tells strategies that one order may be
             // tried.
-            self.tell_trial();
+            self.deliver_trial();
         }
     }
 
@@ -217,13 +217,13 @@ impl Engine {
         for index in 0..self.strategies.len() {
             let kill_switch = self.strategies[index].kill_switch;
             if state.under(kill_switch).told() != before.under(kill_switch).told() {
-                self.tell_state(StrategyId(index as u16));
+                self.deliver_state(StrategyId(index as u16));
             }
         }
     }
 
     /// Reports to a strategy the state that applies to it.
-    pub(super) fn tell_state(&mut self, strategy: StrategyId) {
+    pub(super) fn deliver_state(&mut self, strategy: StrategyId) {
         let kill_switch = self.strategies[usize::from(strategy.0)].kill_switch;
         let mut state = self.state.under(kill_switch);
         if state == RunState::Degraded

@@ -64,7 +64,7 @@ impl Engine {
         }
         let value = self.evidence().value_in_equity(asset, paid);
         value.unwrap_or_else(|| {
-            self.tell_unpriced(asset);
+            self.notify_unpriced(asset);
             self.evidence().estimated_fees_of(fills.iter())
         })
     }

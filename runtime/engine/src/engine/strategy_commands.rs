@@ -50,7 +50,7 @@ impl Engine {
         let before = run.under(state.kill_switch).told();
         state.kill_switch = kill_switch;
         if run.under(kill_switch).told() != before {
-            self.tell_state(strategy);
+            self.deliver_state(strategy);
         }
     }
 
@@ -89,8 +89,8 @@ impl Engine {
             self.end_flattening(strategy);
         }
         self.timers.cancel_of(strategy);
-        self.tell_all_rules(strategy);
-        self.tell_positions(strategy);
+        self.deliver_all_rules(strategy);
+        self.deliver_positions(strategy);
         // The run state comes last, because it lets an instance place orders.
         self.report_unsaved_order_ends(strategy);
         // An order that ended but waits for its fills is reported when they are booked.
@@ -100,9 +100,9 @@ impl Engine {
             .filter(|order| !order.state.is_final());
         let open: Vec<_> = open.map(|order| order.seq).collect();
         for seq in open {
-            self.tell_order(seq, strategy);
+            self.deliver_order(seq, strategy);
         }
-        self.tell_state(strategy);
+        self.deliver_state(strategy);
     }
 
     /// Applies the settings that may change during a run. A configuration with another number of

@@ -37,7 +37,7 @@ impl Engine {
         let unsaved = &mut self.strategies[usize::from(strategy.0)].unsaved_order_ends;
         let ends: VecDeque<(OrderSeq, i64)> = std::mem::take(unsaved);
         for (seq, _) in ends {
-            self.tell_order(seq, strategy);
+            self.deliver_order(seq, strategy);
         }
     }
 }

@@ -27,7 +27,7 @@ impl Engine {
         }
         let tries = self.trading_status.begin_trials(now);
         if tries {
-            self.tell_trial();
+            self.deliver_trial();
         }
         self.try_countdowns();
         let surfaces = self.live.as_ref().map(|live| live.config.surfaces.clone());

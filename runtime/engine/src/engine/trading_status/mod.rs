@@ -152,7 +152,7 @@ impl Engine {
     /// Begins a block, or notes that it continues.
     fn block(&mut self, block: TradingBlock, code: i32) {
         match self.trading_status.renew(block, code, self.now) {
-            Some(true) => self.tell_trial(),
+            Some(true) => self.deliver_trial(),
             Some(false) => {}
             None => {
                 let available = match block {
@@ -236,9 +236,9 @@ impl Engine {
     }
 
     /// Reports to strategies that they may try an order, or that they may no longer.
-    pub(super) fn tell_trial(&mut self) {
+    pub(super) fn deliver_trial(&mut self) {
         for index in 0..self.strategies.len() {
-            self.tell_state(StrategyId(index as u16));
+            self.deliver_state(StrategyId(index as u16));
         }
     }
 
