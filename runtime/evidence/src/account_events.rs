@@ -63,8 +63,8 @@ impl Evidence<'_> {
             .pending_event
             .iter()
             .flat_map(|(statement, _)| &statement.balances);
-        let mut pending = pending.filter(|told| told.asset == asset);
-        if pending.any(|told| told.total == known + change) {
+        let mut pending = pending.filter(|reported| reported.asset == asset);
+        if pending.any(|reported| reported.total == known + change) {
             return false;
         }
         balance.total == known
@@ -76,9 +76,9 @@ impl Evidence<'_> {
 
     /// Whether the books match the statement: positions exactly, balances apart from rounding.
     pub fn agrees_with_books(&self, surface: Surface, statement: &AccountSnapshot) -> bool {
-        let balance = |told: &BalanceUpdate| {
-            let known = self.balance(surface, told.asset).total;
-            self.is_same(surface, told.asset, told.total, known)
+        let balance = |reported: &BalanceUpdate| {
+            let known = self.balance(surface, reported.asset).total;
+            self.is_same(surface, reported.asset, reported.total, known)
         };
         self.positions_agree(&statement.positions) && statement.balances.iter().all(balance)
     }
@@ -86,7 +86,7 @@ impl Evidence<'_> {
     /// Whether the books matched the statement within the last moments.
     pub fn agreed_recently(&self, surface: Surface, statement: &AccountSnapshot) -> bool {
         let connection = self.connection(surface);
-        let same = |asset, told, known| self.is_same(surface, asset, told, known);
+        let same = |asset, reported, known| self.is_same(surface, asset, reported, known);
         connection.is_some_and(|connection| {
             connection
                 .history
@@ -122,17 +122,17 @@ impl Evidence<'_> {
         let is_recent = |at: Time| asked <= at.plus_ms(READ_LAG_MS);
         let mut positions = statement.positions.iter();
         let mut balances = statement.balances.iter();
-        let position = positions.any(|told| {
+        let position = positions.any(|reported| {
             let at = connection
                 .newest_events
-                .position(told.instrument, told.position_side);
-            !self.positions_agree(&[*told]) && at.is_some_and(is_recent)
+                .position(reported.instrument, reported.position_side);
+            !self.positions_agree(&[*reported]) && at.is_some_and(is_recent)
         });
-        let balance = balances.any(|told| {
-            let known = self.balance(surface, told.asset).total;
-            let at = connection.newest_events.balance(told.asset);
-            let lost = surface == Surface::Futures && told.total < known;
-            lost && !self.is_same(surface, told.asset, told.total, known)
+        let balance = balances.any(|reported| {
+            let known = self.balance(surface, reported.asset).total;
+            let at = connection.newest_events.balance(reported.asset);
+            let lost = surface == Surface::Futures && reported.total < known;
+            lost && !self.is_same(surface, reported.asset, reported.total, known)
                 && at.is_some_and(is_recent)
         });
         position || balance
@@ -149,7 +149,7 @@ impl Evidence<'_> {
         let mut best = None;
         for (surface, connection) in self.connections {
             let statement = connection.pending_event.as_ref();
-            let statement = statement.filter(|(told, _)| !self.awaits_fees(*surface, told));
+            let statement = statement.filter(|(reported, _)| !self.awaits_fees(*surface, reported));
             if let Some((statement, _)) = statement {
                 let gain = self.stated_gain(*surface, statement);
                 let more = if self.is_account_event_right(*surface, statement) {
@@ -178,8 +178,8 @@ impl Evidence<'_> {
         let is_overdue = self
             .degraded_reasons
             .contains(&DegradedReason::StatedBalance(surface));
-        let is_old = |told: &BalanceUpdate| {
-            let at = connection.newest_events.balance(told.asset);
+        let is_old = |reported: &BalanceUpdate| {
+            let at = connection.newest_events.balance(reported.asset);
             at.is_some_and(|at| {
                 at != Time::default()
                     && (is_overdue || venue_now > at.plus_ms(TRUSTED_MS))
@@ -191,9 +191,9 @@ impl Evidence<'_> {
 
     /// How much more equity the statement allows than the books.
     fn stated_gain(&self, surface: Surface, statement: &AccountSnapshot) -> Amount {
-        let gain = |told: &BalanceUpdate| {
-            let known = self.balance(surface, told.asset).total;
-            self.worth(surface, told.asset, told.total - known)
+        let gain = |reported: &BalanceUpdate| {
+            let known = self.balance(surface, reported.asset).total;
+            self.worth(surface, reported.asset, reported.total - known)
         };
         let mut gain: Amount = statement.balances.iter().map(gain).sum();
         if surface == Surface::Spot {
@@ -209,9 +209,11 @@ impl Evidence<'_> {
             };
             let known = holding.position.unrealized_pnl(instrument, mark);
             gain += match stated(statement, id, side) {
-                Some(told) if told.qty.0 == holding.position.qty => Amount::ZERO,
-                Some(told) => {
-                    windvane_model::ledger::value(instrument, told.qty.0, mark) - told.cost - known
+                Some(reported) if reported.qty.0 == holding.position.qty => Amount::ZERO,
+                Some(reported) => {
+                    windvane_model::ledger::value(instrument, reported.qty.0, mark)
+                        - reported.cost
+                        - known
                 }
                 None => (-known).max(Amount::ZERO),
             };
@@ -225,7 +227,8 @@ impl Evidence<'_> {
         let mut connections = self.connections.iter();
         connections.any(|(surface, connection)| {
             let statement = connection.pending_event.as_ref();
-            statement.is_some_and(|(told, at)| pending(*at) && !self.awaits_fees(*surface, told))
+            statement
+                .is_some_and(|(reported, at)| pending(*at) && !self.awaits_fees(*surface, reported))
         })
     }
 }
@@ -237,5 +240,5 @@ fn stated(
     side: PositionSide,
 ) -> Option<&PositionUpdate> {
     let mut positions = statement.positions.iter();
-    positions.find(|told| (told.instrument, told.position_side) == (id, side))
+    positions.find(|reported| (reported.instrument, reported.position_side) == (id, side))
 }

@@ -144,8 +144,11 @@ impl Evidence<'_> {
     /// How much larger a balance is in a snapshot than in the books.
     fn gained(&self, surface: Surface, read: &AccountSnapshot, asset: AssetId) -> Amount {
         let known = self.balance(surface, asset).total;
-        let told = read.balances.iter().find(|told| told.asset == asset);
-        told.map_or(Amount::ZERO, |told| told.total - known)
+        let reported = read
+            .balances
+            .iter()
+            .find(|reported| reported.asset == asset);
+        reported.map_or(Amount::ZERO, |reported| reported.total - known)
     }
 
     /// The profit of closing this quantity of a position at the mark price; 0 without a mark price.
@@ -167,9 +170,9 @@ impl Evidence<'_> {
     ) -> BTreeMap<Key, CloseGain> {
         let mut gains = BTreeMap::new();
         let mut closes: BTreeMap<AssetId, Vec<(Key, i64)>> = BTreeMap::new();
-        for told in &account.positions {
-            let key = key_of(told);
-            if let Some(closed) = self.closed_in_snapshot(told) {
+        for reported in &account.positions {
+            let key = key_of(reported);
+            if let Some(closed) = self.closed_in_snapshot(reported) {
                 let quote = self.instruments[usize::from(key.0.0)].quote;
                 closes.entry(quote).or_default().push((key, closed));
                 let amount = self.expected_gain(key.0, key.1, closed);

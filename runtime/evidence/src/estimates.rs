@@ -172,20 +172,21 @@ impl Evidence<'_> {
             return false;
         }
         let waiting = self.waiting_outside_snapshot();
-        let slacks = statement.balances.iter().filter_map(|told| {
-            let slack = self.slack_of_estimates(&waiting, told.asset)?;
-            Some((told.asset, slack))
+        let slacks = statement.balances.iter().filter_map(|reported| {
+            let slack = self.slack_of_estimates(&waiting, reported.asset)?;
+            Some((reported.asset, slack))
         });
         let slacks: BTreeMap<AssetId, Slack> = slacks.collect();
-        let same = |asset, told: Amount, known: Amount| {
+        let same = |asset, reported: Amount, known: Amount| {
             let slack = slacks.get(&asset);
-            self.is_same(surface, asset, told, known)
-                || slack.is_some_and(|slack| self.is_within(*slack, asset, told - known))
+            self.is_same(surface, asset, reported, known)
+                || slack.is_some_and(|slack| self.is_within(*slack, asset, reported - known))
         };
         let connection = self.connection(surface);
         connection.is_some_and(|connection| {
             let stated = statement.balances.iter();
-            let stated = stated.filter_map(|told| connection.newest_events.balance(told.asset));
+            let stated =
+                stated.filter_map(|reported| connection.newest_events.balance(reported.asset));
             let is_late = stated.max() < self.newest_estimate();
             is_late
                 && connection

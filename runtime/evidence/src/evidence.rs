@@ -179,11 +179,11 @@ impl Evidence<'_> {
         &self,
         surface: Surface,
         asset: AssetId,
-        told: Amount,
+        reported: Amount,
         known: Amount,
     ) -> bool {
         let rounds = surface == Surface::Futures;
-        told == known || (rounds && self.is_rounding(surface, asset, told - known))
+        reported == known || (rounds && self.is_rounding(surface, asset, reported - known))
     }
 
     /// The value of an amount of a balance in the account's equity.

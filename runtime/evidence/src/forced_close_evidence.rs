@@ -34,7 +34,7 @@ pub struct ForcedCloseEvidence {
 /// A quantity that an order executed.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Executed {
-    told: Time,
+    reported_at: Time,
     side: Side,
     position_side: PositionSide,
     qty: i64,
@@ -95,10 +95,10 @@ impl ForcedCloseEvidence {
         let key = (update.instrument, update.order_id);
         let missing = update.executed_qty.0 - booked;
         self.executed
-            .retain(|_, executed| now <= executed.told.plus_ms(EXECUTED_MS));
+            .retain(|_, executed| now <= executed.reported_at.plus_ms(EXECUTED_MS));
         if missing > 0 {
             let executed = Executed {
-                told: now,
+                reported_at: now,
                 side: update.side,
                 position_side: update.position_side,
                 qty: missing,
@@ -113,7 +113,7 @@ impl ForcedCloseEvidence {
     pub fn executed(&self, (id, position_side): Key, closing: Side, now: Time) -> i64 {
         let closes = self.executed.iter().filter(|((of, _), executed)| {
             (*of, executed.side, executed.position_side) == (id, closing, position_side)
-                && now <= executed.told.plus_ms(EXECUTED_MS)
+                && now <= executed.reported_at.plus_ms(EXECUTED_MS)
         });
         closes.map(|(_, executed)| executed.qty).sum()
     }

@@ -44,7 +44,7 @@ pub struct OutOfOrder {
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct OwnFill {
-    told: Time,
+    reported_at: Time,
     /// The venue's time.
     made: Time,
     strategy: StrategyId,
@@ -57,7 +57,7 @@ struct OwnFill {
 /// How much a listed outside trade moved a position, beyond what it closed.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct ListedShift {
-    told: Time,
+    reported_at: Time,
     instrument: InstrumentId,
     position_side: PositionSide,
     order_id: VenueOrderId,
@@ -66,7 +66,7 @@ struct ListedShift {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct UnownedPart {
-    told: Time,
+    reported_at: Time,
     due: Due,
     /// The report of the close, without shares.
     report: ForcedCloseReport,
@@ -78,14 +78,14 @@ pub struct ListedShifts(VecDeque<ListedShift>);
 
 impl OutOfOrder {
     fn forget(&mut self, now: Time) {
-        let is_old = |told: Time| now > told.plus_ms(KEPT_MS);
+        let is_old = |reported_at: Time| now > reported_at.plus_ms(KEPT_MS);
         while self.fills.len() > REMEMBERED_MAX
-            || (self.fills.front()).is_some_and(|first| is_old(first.told))
+            || (self.fills.front()).is_some_and(|first| is_old(first.reported_at))
         {
             self.fills.pop_front();
         }
         while self.unowned_parts.len() > REMEMBERED_MAX
-            || (self.unowned_parts.front()).is_some_and(|first| is_old(first.told))
+            || (self.unowned_parts.front()).is_some_and(|first| is_old(first.reported_at))
         {
             self.unowned_parts.pop_front();
         }
@@ -113,7 +113,7 @@ impl OutOfOrder {
             left -= qty;
         }
         self.fills.push_back(OwnFill {
-            told: now,
+            reported_at: now,
             made: update.transaction_time,
             strategy,
             instrument: update.instrument,
@@ -185,9 +185,12 @@ impl OutOfOrder {
             shares: Vec::new(),
             ..report.clone()
         };
-        let told = now;
-        self.unowned_parts
-            .push_back(UnownedPart { told, due, report });
+        let reported_at = now;
+        self.unowned_parts.push_back(UnownedPart {
+            reported_at,
+            due,
+            report,
+        });
     }
 
     /// Notes that a position moved by this quantity, and that no held position was closed.
@@ -252,7 +255,7 @@ impl ListedShifts {
         self.forget(out_of_order, now);
         out_of_order.note_shift((id, side), by, now);
         self.0.push_back(ListedShift {
-            told: now,
+            reported_at: now,
             instrument: id,
             position_side: side,
             order_id: update.order_id,
@@ -263,7 +266,7 @@ impl ListedShifts {
     /// Drops old listed trades. No forced order with their id was listed for long, so people made
     /// these trades.
     fn forget(&mut self, out_of_order: &mut OutOfOrder, now: Time) {
-        let is_old = |shift: &ListedShift| now > shift.told.plus_ms(KEPT_MS);
+        let is_old = |shift: &ListedShift| now > shift.reported_at.plus_ms(KEPT_MS);
         while self.0.len() >= REMEMBERED_MAX || self.0.front().is_some_and(is_old) {
             let Some(shift) = self.0.pop_front() else {
                 return;

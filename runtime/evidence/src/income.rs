@@ -176,11 +176,11 @@ impl Incomes {
         account: &AccountSnapshot,
     ) -> bool {
         let tolerance = evidence.rounding_tolerance(surface);
-        let mut told = account.balances.iter();
-        told.all(|told| {
-            let moved = evidence.unexplained_change(surface, told);
-            let entries = self.new_of(told.asset);
-            !evidence.is_unexplained_change(surface, told)
+        let mut reported = account.balances.iter();
+        reported.all(|reported| {
+            let moved = evidence.unexplained_change(surface, reported);
+            let entries = self.new_of(reported.asset);
+            !evidence.is_unexplained_change(surface, reported)
                 || transfers_of(&entries, moved, tolerance).is_some()
         })
     }
@@ -388,7 +388,7 @@ impl Evidence<'_> {
             && !planted!(FundingIsTransfer)
             && self.positions_agree(&account.positions)
             && !self.misses_fill(surface);
-        let mut told = account.balances.iter();
-        asks && told.any(|told| self.is_unexplained_change(surface, told))
+        let mut reported = account.balances.iter();
+        asks && reported.any(|reported| self.is_unexplained_change(surface, reported))
     }
 }

@@ -275,9 +275,9 @@ impl Evidence<'_> {
 
     /// Whether the account matches the statement, apart from unknown commissions.
     fn differs_by_fees(&self, surface: Surface, statement: &AccountSnapshot) -> bool {
-        let differs = |told: &BalanceUpdate| {
-            let moved = told.total - self.balance(surface, told.asset).total;
-            (moved != Amount::ZERO).then(|| self.may_be_fees(told.asset, moved))
+        let differs = |reported: &BalanceUpdate| {
+            let moved = reported.total - self.balance(surface, reported.asset).total;
+            (moved != Amount::ZERO).then(|| self.may_be_fees(reported.asset, moved))
         };
         let mut different = statement.balances.iter().filter_map(differs).peekable();
         surface == SURFACE
@@ -329,7 +329,8 @@ impl Evidence<'_> {
     pub fn fees_to_come(&self) -> Amount {
         let connection = self.connection(SURFACE);
         let statement = connection.and_then(|connection| connection.pending_event.as_ref());
-        let Some((statement, _)) = statement.filter(|(told, _)| self.awaits_fees(SURFACE, told))
+        let Some((statement, _)) =
+            statement.filter(|(reported, _)| self.awaits_fees(SURFACE, reported))
         else {
             return Amount::ZERO;
         };
@@ -339,13 +340,13 @@ impl Evidence<'_> {
 
     /// The difference of the balances, in the equity asset.
     fn gain_of_fees(&self, statement: &AccountSnapshot) -> Amount {
-        let balances = statement.balances.iter().map(|told| {
-            let moved = told.total - self.balance(SURFACE, told.asset).total;
-            if self.is_outside_equity(SURFACE, told.asset) {
-                let value = self.value_in_equity(told.asset, moved);
+        let balances = statement.balances.iter().map(|reported| {
+            let moved = reported.total - self.balance(SURFACE, reported.asset).total;
+            if self.is_outside_equity(SURFACE, reported.asset) {
+                let value = self.value_in_equity(reported.asset, moved);
                 value.unwrap_or_else(|| -self.estimated_fees(-moved) - self.young_sum(-moved))
             } else {
-                self.worth(SURFACE, told.asset, moved)
+                self.worth(SURFACE, reported.asset, moved)
             }
         });
         balances.sum()

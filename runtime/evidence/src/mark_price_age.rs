@@ -29,8 +29,8 @@ impl MarkPriceAges {
     }
 
     fn is_older(&self, instrument: InstrumentId, ms: i64, now: Time) -> bool {
-        let told = self.marks.get(&instrument);
-        told.is_some_and(|told| now > told.plus_ms(ms))
+        let reported = self.marks.get(&instrument);
+        reported.is_some_and(|reported| now > reported.plus_ms(ms))
     }
 
     /// Whether neither source updated a mark price for too long.

@@ -26,7 +26,7 @@ pub struct NewestOrders {
     /// Surfaces where the venue refuses to list orders, on the present user stream.
     refused: BTreeSet<Surface>,
     /// Surfaces for which people were notified that another instance may be unseen.
-    told: BTreeSet<Surface>,
+    notified: BTreeSet<Surface>,
 }
 
 /// What a response about the newest orders means.
@@ -116,6 +116,6 @@ impl NewestOrders {
         self.queries
             .retain(|id, _| instruments[usize::from(id.0)].surface != surface);
         self.refused.insert(surface);
-        self.told.insert(surface)
+        self.notified.insert(surface)
     }
 }

@@ -280,12 +280,12 @@ pub struct SmallerPositions {
 
 /// Whether a snapshot lists neither a balance nor a position.
 fn is_empty(account: &AccountSnapshot) -> bool {
-    account.balances.is_empty() && account.positions.iter().all(|told| told.qty.0 == 0)
+    account.balances.is_empty() && account.positions.iter().all(|reported| reported.qty.0 == 0)
 }
 
 /// The position that a report is about.
-pub(crate) fn key_of(told: &PositionUpdate) -> Key {
-    (told.instrument, told.position_side)
+pub(crate) fn key_of(reported: &PositionUpdate) -> Key {
+    (reported.instrument, reported.position_side)
 }
 
 /// The side of orders that close a position.
@@ -310,7 +310,7 @@ impl Evidence<'_> {
         }
         let listed = |key: Key| {
             let mut positions = account.positions.iter();
-            positions.any(|told| (told.instrument, told.position_side) == key)
+            positions.any(|reported| (reported.instrument, reported.position_side) == key)
         };
         let says_nothing = is_empty(account);
         let mut held = self.held_positions(surface);
@@ -325,7 +325,12 @@ impl Evidence<'_> {
         if planted!(UnlistedPositionKept) {
             return Vec::new();
         }
-        let listed = |asset: AssetId| account.balances.iter().any(|told| told.asset == asset);
+        let listed = |asset: AssetId| {
+            account
+                .balances
+                .iter()
+                .any(|reported| reported.asset == asset)
+        };
         let says_nothing = is_empty(account);
         let held = self.balances.iter().filter(|((of, asset), balance)| {
             let believed = !says_nothing || self.is_stated_empty(surface, *asset);
@@ -345,14 +350,20 @@ impl Evidence<'_> {
 
     fn is_stated_flat(&self, surface: Surface, key: Key) -> bool {
         let statement = self.pending_account_event(surface);
-        let mut positions = statement.into_iter().flat_map(|told| &told.positions);
-        positions.any(|told| (told.instrument, told.position_side) == key && told.qty.0 == 0)
+        let mut positions = statement
+            .into_iter()
+            .flat_map(|reported| &reported.positions);
+        positions.any(|reported| {
+            (reported.instrument, reported.position_side) == key && reported.qty.0 == 0
+        })
     }
 
     fn is_stated_empty(&self, surface: Surface, asset: AssetId) -> bool {
         let statement = self.pending_account_event(surface);
-        let mut balances = statement.into_iter().flat_map(|told| &told.balances);
-        balances.any(|told| told.asset == asset && told.total == Amount::ZERO)
+        let mut balances = statement
+            .into_iter()
+            .flat_map(|reported| &reported.balances);
+        balances.any(|reported| reported.asset == asset && reported.total == Amount::ZERO)
     }
 
     /// Completes a snapshot for comparison: positions that it does not list become flat, and
@@ -381,7 +392,7 @@ impl Evidence<'_> {
     /// Whether a snapshot lacks positions or balances without other evidence of a close: its list
     /// may be incomplete. An account event that reports them as flat or empty is such evidence.
     pub fn is_incomplete(&self, surface: Surface, read: &AccountSnapshot) -> bool {
-        let flat = read.positions.iter().all(|told| told.qty.0 == 0);
+        let flat = read.positions.iter().all(|reported| reported.qty.0 == 0);
         let mut empty = self.unlisted_balances(surface, read);
         empty.retain(|asset| !self.is_stated_empty(surface, *asset));
         if !empty.is_empty() {
@@ -389,8 +400,9 @@ impl Evidence<'_> {
         }
         let mut held = self.held_positions(surface);
         held.retain(|(key, _)| !self.is_stated_flat(surface, *key));
-        let mut told = read.balances.iter();
-        let unchanged = told.all(|told| told.total == self.balance(surface, told.asset).total);
+        let mut reported = read.balances.iter();
+        let unchanged =
+            reported.all(|reported| reported.total == self.balance(surface, reported.asset).total);
         let may_be_short = surface == Surface::Futures && !held.is_empty();
         if may_be_short && flat && unchanged && !self.all_have_evidence(&held) {
             return true;
@@ -428,7 +440,7 @@ impl Evidence<'_> {
             return false;
         };
         let mut stated = statement.positions.iter();
-        stated.any(|told| key_of(told) == key && self.closed_by(told).is_some())
+        stated.any(|reported| key_of(reported) == key && self.closed_by(reported).is_some())
             && self.may_predate_account_event(surface, connection.round.asked_at)
     }
 
@@ -437,7 +449,12 @@ impl Evidence<'_> {
     /// the balance.
     fn omitted_closes(&self, surface: Surface, statement: &AccountSnapshot) -> Vec<(Key, i64)> {
         let mut held = self.held_positions(surface);
-        held.retain(|(key, _)| !statement.positions.iter().any(|told| key_of(told) == *key));
+        held.retain(|(key, _)| {
+            !statement
+                .positions
+                .iter()
+                .any(|reported| key_of(reported) == *key)
+        });
         let fits = |closes: &[(Key, i64)]| {
             let quote = |(key, _): &(Key, i64)| self.instruments[usize::from(key.0.0)].quote;
             let mut assets = closes.iter().map(quote);
@@ -469,30 +486,30 @@ impl Evidence<'_> {
     }
 
     /// The quantity of a position that a snapshot shows as closed, signed like the position.
-    pub(crate) fn closed_by(&self, told: &PositionUpdate) -> Option<i64> {
-        let (id, side) = (told.instrument, told.position_side);
+    pub(crate) fn closed_by(&self, reported: &PositionUpdate) -> Option<i64> {
+        let (id, side) = (reported.instrument, reported.position_side);
         if usize::from(id.0) >= self.instruments.len() || planted!(UnlistedPositionKept) {
             return None;
         }
         let from = self.ledgers.account.at(id, side).position.qty;
-        let to = told.qty.0;
+        let to = reported.qty.0;
         let smaller = to.saturating_abs() < from.saturating_abs();
         (smaller && (to == 0 || to.signum() == from.signum())).then_some(from - to)
     }
 
     /// Like [`Self::closed_by`], for an accepted snapshot. An outside party that reversed a
     /// position closed all of it first.
-    pub fn closed_in_snapshot(&self, told: &PositionUpdate) -> Option<i64> {
-        let (id, side) = (told.instrument, told.position_side);
+    pub fn closed_in_snapshot(&self, reported: &PositionUpdate) -> Option<i64> {
+        let (id, side) = (reported.instrument, reported.position_side);
         if usize::from(id.0) >= self.instruments.len() || planted!(UnlistedPositionKept) {
             return None;
         }
         let from = self.ledgers.account.at(id, side).position.qty;
-        let turned = from != 0 && told.qty.0.signum() == -from.signum();
+        let turned = from != 0 && reported.qty.0.signum() == -from.signum();
         if turned {
             Some(from)
         } else {
-            self.closed_by(told)
+            self.closed_by(reported)
         }
     }
 
@@ -505,8 +522,8 @@ impl Evidence<'_> {
         is_old: bool,
     ) -> ListedPositions {
         let listed: BTreeSet<Key> = (read.positions.iter())
-            .filter(|told| told.qty.0 != 0)
-            .map(|told| (told.instrument, told.position_side))
+            .filter(|reported| reported.qty.0 != 0)
+            .map(|reported| (reported.instrument, reported.position_side))
             .collect();
         let mut found = ListedPositions::default();
         for (key, qty) in self.held_positions(surface) {
@@ -525,12 +542,12 @@ impl Evidence<'_> {
 
     /// The positions that a pending account event shows as smaller than the books.
     pub fn positions_stated_smaller(&self, surface: Surface) -> Option<SmallerPositions> {
-        let (statement, since) = self.connection(surface)?.told.as_ref()?;
+        let (statement, since) = self.connection(surface)?.reported.as_ref()?;
         if surface != Surface::Futures {
             return None;
         }
         let mut stated: Vec<(Key, i64)> = (statement.positions.iter())
-            .filter_map(|told| Some((key_of(told), self.closed_by(told)?)))
+            .filter_map(|reported| Some((key_of(reported), self.closed_by(reported)?)))
             .collect();
         let mut closed = stated.clone();
         closed.retain(|(key, qty)| !self.may_have_closed(*key, *qty, *since));

@@ -33,13 +33,13 @@ impl Evidence<'_> {
         if !is_possible {
             return None;
         }
-        let differs = |told: &&BalanceUpdate| {
-            let known = self.balance(surface, told.asset).total;
-            !self.is_same(surface, told.asset, told.total, known)
+        let differs = |reported: &&BalanceUpdate| {
+            let known = self.balance(surface, reported.asset).total;
+            !self.is_same(surface, reported.asset, reported.total, known)
         };
         let different = statement.balances.iter().filter(differs);
         different
-            .map(|told| Some((*told, self.position_with_shift(statement, told)?)))
+            .map(|reported| Some((*reported, self.position_with_shift(statement, reported)?)))
             .collect()
     }
 
@@ -47,18 +47,18 @@ impl Evidence<'_> {
     fn position_with_shift(
         &self,
         statement: &AccountSnapshot,
-        told: &BalanceUpdate,
+        reported: &BalanceUpdate,
     ) -> Option<(InstrumentId, PositionSide)> {
         let connection = self.connection(Surface::Futures)?;
-        let at = connection.newest_events.balance(told.asset)?;
+        let at = connection.newest_events.balance(reported.asset)?;
         if connection.history.has_fill_after(at) {
             return None;
         }
-        let moved = told.total - self.balance(Surface::Futures, told.asset).total;
+        let moved = reported.total - self.balance(Surface::Futures, reported.asset).total;
         let mut found = None;
         for position in &statement.positions {
             let rules = self.instrument(position.instrument)?;
-            if rules.quote != told.asset {
+            if rules.quote != reported.asset {
                 continue;
             }
             let (shift, rounding) = self.shift_of_entry(position)?;
@@ -75,13 +75,13 @@ impl Evidence<'_> {
 
     /// How much more a reported position costs than in the books, and the amount that the venue may
     /// have rounded.
-    fn shift_of_entry(&self, told: &PositionUpdate) -> Option<(Amount, Amount)> {
-        let (id, side) = (told.instrument, told.position_side);
+    fn shift_of_entry(&self, reported: &PositionUpdate) -> Option<(Amount, Amount)> {
+        let (id, side) = (reported.instrument, reported.position_side);
         let rules = self.instrument(id)?;
         let tick = rules.filters.price.map_or(0, |filter| filter.tick_size);
-        let half_tick = rules.notional(tick, told.qty.0.saturating_abs()).0 / 2;
-        let rounding = Amount(half_tick.max(told.cost.0.abs() / ENTRY_PARTS));
+        let half_tick = rules.notional(tick, reported.qty.0.saturating_abs()).0 / 2;
+        let rounding = Amount(half_tick.max(reported.cost.0.abs() / ENTRY_PARTS));
         let known = self.ledgers.account.at(id, side).position.cost;
-        Some((told.cost - known, rounding))
+        Some((reported.cost - known, rounding))
     }
 }

@@ -206,9 +206,9 @@ impl NewestEvents {
     /// Removes from an event the values that a newer event reported, and remembers its time.
     pub fn filter(&mut self, update: &mut AccountUpdate) {
         let at = update.event_time;
-        (update.balances).retain(|told| is_newest(&mut self.balances, told.asset, at));
-        (update.positions).retain(|told| {
-            let key = (told.instrument, told.position_side);
+        (update.balances).retain(|reported| is_newest(&mut self.balances, reported.asset, at));
+        (update.positions).retain(|reported| {
+            let key = (reported.instrument, reported.position_side);
             is_newest(&mut self.positions, key, at)
         });
     }
@@ -228,22 +228,23 @@ impl PastAccount {
         account: &AccountSnapshot,
         same: impl Fn(AssetId, Amount, Amount) -> bool,
     ) -> bool {
-        let balances = account.balances.iter().all(|told| {
+        let balances = account.balances.iter().all(|reported| {
             let mut known = self.balances.iter();
-            let known = known.find(|(asset, _)| *asset == told.asset);
+            let known = known.find(|(asset, _)| *asset == reported.asset);
             let known = known.map_or(Amount::ZERO, |(_, total)| *total);
-            same(told.asset, told.total, known)
+            same(reported.asset, reported.total, known)
         });
         balances && self.holds(account)
     }
 
     /// Whether a snapshot's positions are those of this moment.
     fn holds(&self, account: &AccountSnapshot) -> bool {
-        account.positions.iter().all(|told| {
+        account.positions.iter().all(|reported| {
             let mut known = self.positions.iter();
-            let known =
-                known.find(|(id, side, _)| (*id, *side) == (told.instrument, told.position_side));
-            known.map_or(0, |(_, _, qty)| *qty) == told.qty.0
+            let known = known.find(|(id, side, _)| {
+                (*id, *side) == (reported.instrument, reported.position_side)
+            });
+            known.map_or(0, |(_, _, qty)| *qty) == reported.qty.0
         })
     }
 }
@@ -385,9 +386,9 @@ impl Evidence<'_> {
         let may_lack_fees = !self.positions_agree(&account.positions);
         connection
             .history
-            .matched_recently(self.now, account, |asset, told, known| {
-                told == known
-                    || (may_lack_fees && self.may_await_fees(surface, asset, told - known))
+            .matched_recently(self.now, account, |asset, reported, known| {
+                reported == known
+                    || (may_lack_fees && self.may_await_fees(surface, asset, reported - known))
             })
     }
 }

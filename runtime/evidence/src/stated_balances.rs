@@ -39,7 +39,7 @@ pub struct StatedBalances(BTreeMap<(Surface, AssetId), VecDeque<Sum>>);
 struct Sum {
     total: Amount,
     /// When the event arrived.
-    told: Time,
+    reported_at: Time,
 }
 
 impl StatedBalances {
@@ -60,7 +60,7 @@ impl StatedBalances {
             }
             sums.push_back(Sum {
                 total: balance.total,
-                told: evidence.now,
+                reported_at: evidence.now,
             });
         }
     }
@@ -85,9 +85,9 @@ impl StatedBalances {
         let now = evidence.now;
         self.0.iter().any(|((of, asset), sums)| {
             let is_estimated = |sum: &Sum| evidence.estimates_explain(surface, *asset, sum.total);
-            let is_late = |sum: &Sum| now > sum.told.plus_ms(EXPLAINED_MS);
+            let is_late = |sum: &Sum| now > sum.reported_at.plus_ms(EXPLAINED_MS);
             // By then the true commissions of that time are booked.
-            let is_old = |sum: &Sum| now > sum.told.plus_ms(ESTIMATED_MS);
+            let is_old = |sum: &Sum| now > sum.reported_at.plus_ms(ESTIMATED_MS);
             *of == surface && sums.front().is_some_and(is_late) && {
                 let estimated = sums.iter().rposition(is_estimated);
                 let first = sums.get(estimated.map_or(0, |place| place + 1));
@@ -100,7 +100,7 @@ impl StatedBalances {
     /// after the event that it cannot be older.
     pub fn refute(&mut self, surface: Surface, asked: Time) {
         for (_, sums) in (self.0.iter_mut()).filter(|((of, _), _)| *of == surface) {
-            sums.retain(|sum| asked < sum.told.plus_ms(READ_LAG_MS));
+            sums.retain(|sum| asked < sum.reported_at.plus_ms(READ_LAG_MS));
         }
     }
 

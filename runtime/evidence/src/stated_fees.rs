@@ -36,24 +36,24 @@ impl Evidence<'_> {
         if !is_possible || !self.positions_agree(&statement.positions) {
             return None;
         }
-        let differs = |told: &&BalanceUpdate| {
-            let known = self.balance(surface, told.asset).total;
-            !self.is_same(surface, told.asset, told.total, known)
+        let differs = |reported: &&BalanceUpdate| {
+            let known = self.balance(surface, reported.asset).total;
+            !self.is_same(surface, reported.asset, reported.total, known)
         };
         let different = statement.balances.iter().filter(differs);
         different
-            .map(|told| Some((*told, self.fills_that_lowered(statement, told)?)))
+            .map(|reported| Some((*reported, self.fills_that_lowered(statement, reported)?)))
             .collect()
     }
 
     fn fills_that_lowered(
         &self,
         statement: &AccountSnapshot,
-        told: &BalanceUpdate,
+        reported: &BalanceUpdate,
     ) -> Option<Vec<LateFee>> {
-        let moved = told.total - self.balance(SURFACE, told.asset).total;
+        let moved = reported.total - self.balance(SURFACE, reported.asset).total;
         let connection = self.futures_connection()?;
-        let at = connection.newest_events.balance(told.asset)?;
+        let at = connection.newest_events.balance(reported.asset)?;
         let is_late =
             connection.history.has_fill_after(at) || self.may_hide_fill(connection, statement, at);
         if moved >= Amount::ZERO || is_late {
@@ -66,10 +66,13 @@ impl Evidence<'_> {
         };
         let waiting = self.late_fees.waiting.iter();
         let mut fills: Vec<LateFee> = waiting.filter(may_contain).copied().collect();
-        if fills.iter().any(|late| self.quote_of(late) == told.asset) {
-            fills.retain(|late| self.quote_of(late) == told.asset);
+        if fills
+            .iter()
+            .any(|late| self.quote_of(late) == reported.asset)
+        {
+            fills.retain(|late| self.quote_of(late) == reported.asset);
         }
-        self.may_be_fees_of(&fills, told.asset, moved)
+        self.may_be_fees_of(&fills, reported.asset, moved)
             .then_some(fills)
     }
 
@@ -86,15 +89,18 @@ impl Evidence<'_> {
         statement: &AccountSnapshot,
         at: Time,
     ) -> bool {
-        let is_listed = |told: &PositionUpdate| {
+        let is_listed = |reported: &PositionUpdate| {
             let stated = connection
                 .newest_events
-                .position(told.instrument, told.position_side);
+                .position(reported.instrument, reported.position_side);
             stated.is_some_and(|stated| stated >= at)
         };
-        let listed = statement.positions.iter().filter(|told| is_listed(told));
+        let listed = statement
+            .positions
+            .iter()
+            .filter(|reported| is_listed(reported));
         let listed: Vec<_> = listed
-            .map(|told| (told.instrument, told.position_side))
+            .map(|reported| (reported.instrument, reported.position_side))
             .collect();
         let is_missing = self.orders.iter().any(|order| {
             let key = (order.instrument(), order.terms.position_side);
@@ -107,9 +113,9 @@ impl Evidence<'_> {
 
     /// Whether a position was reported before its close, which is booked without a commission.
     /// Later events leave out a closed position, so nothing else would replace this report.
-    pub fn is_from_before_close(&self, told: &PositionUpdate) -> bool {
-        let key = (told.instrument, told.position_side);
-        let Some(connection) = self.futures_connection().filter(|_| told.qty.0 != 0) else {
+    pub fn is_from_before_close(&self, reported: &PositionUpdate) -> bool {
+        let key = (reported.instrument, reported.position_side);
+        let Some(connection) = self.futures_connection().filter(|_| reported.qty.0 != 0) else {
             return false;
         };
         let stated = connection
@@ -121,7 +127,9 @@ impl Evidence<'_> {
         is_known
             && self.ledgers.account.at(key.0, key.1).position.qty == 0
             && self.late_fees.waiting.iter().any(is_since)
-            && connection.history.had_position(self.now, key, told.qty.0)
+            && connection
+                .history
+                .had_position(self.now, key, reported.qty.0)
     }
 
     /// The fills that are left after those with a booked commission. A fill whose position the
@@ -159,7 +167,7 @@ impl Evidence<'_> {
             .futures_connection()
             .map(|connection| &connection.newest_events);
         let balances = statement.balances.iter();
-        let stated = balances.filter_map(|told| newest?.balance(told.asset));
+        let stated = balances.filter_map(|reported| newest?.balance(reported.asset));
         let at = stated.max().unwrap_or_default();
         let waiting = self.late_fees.waiting.iter();
         let kept = waiting.filter(|late| late.in_snapshot || !is_long_before(late, at));
@@ -175,7 +183,7 @@ impl Evidence<'_> {
         }
         let (statement, _) = self.futures_connection()?.pending_event.as_ref()?;
         let positions = statement.positions.iter();
-        let kept = positions.filter(|told| !self.is_from_before_close(told));
+        let kept = positions.filter(|reported| !self.is_from_before_close(reported));
         Some(kept.copied().collect())
     }
 }
@@ -184,7 +192,7 @@ impl Evidence<'_> {
 fn lists(connection: &Connection, statement: &AccountSnapshot, late: &LateFee) -> bool {
     let key = (late.instrument, late.side);
     let mut positions = statement.positions.iter();
-    let is_listed = positions.any(|told| (told.instrument, told.position_side) == key);
+    let is_listed = positions.any(|reported| (reported.instrument, reported.position_side) == key);
     let stated = connection.newest_events.position(key.0, key.1);
     is_listed && stated.is_some_and(|at| at >= late.made || at == Time::default())
 }

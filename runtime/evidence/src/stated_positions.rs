@@ -43,7 +43,7 @@ struct Stated {
     /// A later event left out the position: it may be flat now.
     left_out: bool,
     /// When the newest event that reports it arrived.
-    told: Time,
+    reported_at: Time,
     /// Since when the books differ from every such event.
     since: Time,
     /// The venue's time of the first of these events.
@@ -62,7 +62,7 @@ impl StatedPositions {
         if moves_positions(update.reason) {
             let listed = |key: &Key| {
                 let mut positions = update.positions.iter();
-                positions.any(|told| (told.instrument, told.position_side) == *key)
+                positions.any(|reported| (reported.instrument, reported.position_side) == *key)
             };
             for (key, stated) in &mut self.rows {
                 stated.left_out |= !listed(key);
@@ -70,26 +70,28 @@ impl StatedPositions {
         }
         let now = evidence.now;
         let mut closed = Vec::new();
-        for told in &newest.positions {
-            let key @ (id, side) = (told.instrument, told.position_side);
+        for reported in &newest.positions {
+            let key @ (id, side) = (reported.instrument, reported.position_side);
             if usize::from(id.0) >= evidence.instruments.len() {
                 continue;
             }
             let known = self.rows.get(&key).copied();
             let held = evidence.account_qty(id, side);
             // An event may be late: it reports a position that the books had a moment ago.
-            if known.is_none() && (held == told.qty.0 || evidence.held_recently(key, told.qty.0)) {
+            if known.is_none()
+                && (held == reported.qty.0 || evidence.held_recently(key, reported.qty.0))
+            {
                 continue;
             }
             let stated = Stated {
-                qty: told.qty.0,
+                qty: reported.qty.0,
                 left_out: false,
-                told: now,
+                reported_at: now,
                 since: known.map_or(now, |known| known.since),
                 made: known.map_or(update.event_time, |known| known.made),
             };
             self.rows.insert(key, stated);
-            if evidence.was_closed_before_fills(update.event_time, key, told.qty.0) {
+            if evidence.was_closed_before_fills(update.event_time, key, reported.qty.0) {
                 closed.push(key);
             }
         }
@@ -128,7 +130,7 @@ impl StatedPositions {
     /// after the event that it cannot be older.
     pub fn refute(&mut self, asked: Time) {
         self.rows
-            .retain(|_, stated| asked < stated.told.plus_ms(READ_LAG_MS));
+            .retain(|_, stated| asked < stated.reported_at.plus_ms(READ_LAG_MS));
     }
 
     /// Drops all reported positions.

@@ -14,20 +14,20 @@ const ROUNDING_PARTS: i128 = 1_000;
 
 impl Evidence<'_> {
     /// How much larger a reported balance is than the books explain.
-    pub fn unexplained_change(&self, surface: Surface, told: &BalanceUpdate) -> Amount {
-        let moved = told.total - self.balance(surface, told.asset).total - told.change;
-        moved - self.correction_of_estimates(surface, told.asset, moved)
+    pub fn unexplained_change(&self, surface: Surface, reported: &BalanceUpdate) -> Amount {
+        let moved = reported.total - self.balance(surface, reported.asset).total - reported.change;
+        moved - self.correction_of_estimates(surface, reported.asset, moved)
     }
 
     /// Whether such a change is large enough to request the income history.
-    pub fn is_unexplained_change(&self, surface: Surface, told: &BalanceUpdate) -> bool {
-        let moved = self.unexplained_change(surface, told);
-        if surface == Surface::Futures && self.is_outside_equity(surface, told.asset) {
+    pub fn is_unexplained_change(&self, surface: Surface, reported: &BalanceUpdate) -> bool {
+        let moved = self.unexplained_change(surface, reported);
+        if surface == Surface::Futures && self.is_outside_equity(surface, reported.asset) {
             return moved != Amount::ZERO;
         }
-        let worth = self.worth(surface, told.asset, moved);
+        let worth = self.worth(surface, reported.asset, moved);
         worth.abs() > self.rounding_tolerance(surface)
-            && !self.is_rounding(surface, told.asset, moved)
+            && !self.is_rounding(surface, reported.asset, moved)
     }
 
     /// Estimates and rounding are at most this amount.

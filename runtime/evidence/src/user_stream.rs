@@ -24,8 +24,9 @@ impl Evidence<'_> {
         let may_lack_fees = !self.positions_agree(&account.positions);
         connection
             .history
-            .matched_since(*up, account, |asset, told, known| {
-                told == known || (may_lack_fees && self.may_lack_fees(surface, asset, told - known))
+            .matched_since(*up, account, |asset, reported, known| {
+                reported == known
+                    || (may_lack_fees && self.may_lack_fees(surface, asset, reported - known))
             })
     }
 

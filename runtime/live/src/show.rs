@@ -43,7 +43,7 @@ pub const fn state(state: RunState) -> State {
 pub fn own_orders<G: Guests>(driver: &Driver<G>) -> impl Iterator<Item = &OwnOrder> {
     let orders = driver.engine().orders().iter();
     orders.filter(|order| {
-        !order.held && order.told_over.is_none() && !driver.is_waiting(&order.client_order_id)
+        !order.held && order.reported_final.is_none() && !driver.is_waiting(&order.client_order_id)
     })
 }
 

@@ -153,7 +153,7 @@ pub struct Order {
     pub ended: Option<Time>,
     /// The venue's time of the message that reported a terminal state; `None` if the engine
     /// concluded it.
-    pub told_over: Option<Time>,
+    pub reported_final: Option<Time>,
     /// Time since which a fill that the venue reported is missing.
     pub missing_since: Option<Time>,
     /// Executed quantity up to which fills were derived from order totals. A fill event within this
@@ -201,7 +201,7 @@ impl Order {
             denied: None,
             queries: OrderQueries::default(),
             ended: None,
-            told_over: None,
+            reported_final: None,
             missing_since: None,
             recovered_qty: 0,
             derived_qty: 0,
@@ -274,7 +274,7 @@ impl Order {
         self.reserved_qty = reserved_qty;
         self.refusal_code = 0;
         self.ended = None;
-        self.told_over = None;
+        self.reported_final = None;
         self.denied = None;
         self.lost = None;
         self.confirmed = None;

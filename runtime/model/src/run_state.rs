@@ -35,7 +35,7 @@ impl RunState {
 
     /// The state that strategies see. Until a run is ready, `Syncing` and `Booting` appear as
     /// `Degraded`.
-    pub const fn told(self) -> i64 {
+    pub const fn as_seen_by_strategies(self) -> i64 {
         match self {
             Self::Syncing | Self::Booting => Self::Degraded as i64,
             state => state as i64,

@@ -187,13 +187,17 @@ impl AccountSnapshot {
     /// Adds the balances and positions that only an older snapshot has.
     pub fn complete(&mut self, older: Self) {
         for balance in older.balances {
-            if self.balances.iter().all(|told| told.asset != balance.asset) {
+            if self
+                .balances
+                .iter()
+                .all(|reported| reported.asset != balance.asset)
+            {
                 self.balances.push(balance);
             }
         }
         for position in older.positions {
-            let key = |told: &PositionUpdate| (told.instrument, told.position_side);
-            if (self.positions.iter()).all(|told| key(told) != key(&position)) {
+            let key = |reported: &PositionUpdate| (reported.instrument, reported.position_side);
+            if (self.positions.iter()).all(|reported| key(reported) != key(&position)) {
                 self.positions.push(position);
             }
         }

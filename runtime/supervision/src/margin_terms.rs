@@ -24,20 +24,20 @@ impl Margins {
     /// after a change.
     pub fn note(
         &mut self,
-        told: &MarginTerms,
+        reported: &MarginTerms,
         by_event: bool,
         now: Time,
     ) -> Option<(MarginTerms, MarginTerms)> {
         let unknown = MarginTerms {
             leverage: None,
             isolated: None,
-            ..*told
+            ..*reported
         };
-        let entry = self.0.entry(told.instrument);
+        let entry = self.0.entry(reported.instrument);
         let (known, changed) = entry.or_insert((unknown, None));
         let before = *known;
-        known.leverage = told.leverage.or(known.leverage);
-        known.isolated = told.isolated.or(known.isolated);
+        known.leverage = reported.leverage.or(known.leverage);
+        known.isolated = reported.isolated.or(known.isolated);
         let differs = |was: bool, is: bool| is && (was || by_event);
         let leverage = differs(before.leverage.is_some(), known.leverage != before.leverage);
         let isolated = differs(before.isolated.is_some(), known.isolated != before.isolated);

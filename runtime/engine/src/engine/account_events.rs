@@ -145,9 +145,9 @@ impl Engine {
     /// Compares an event with the books, and keeps it as pending if they do not agree.
     fn compare_account_event(&mut self, update: &AccountUpdate) {
         let (surface, now) = (update.surface, self.now);
-        let explained = |told: &BalanceUpdate| BalanceUpdate {
+        let explained = |reported: &BalanceUpdate| BalanceUpdate {
             change: Amount::ZERO,
-            ..*told
+            ..*reported
         };
         let mut statement = AccountSnapshot {
             balances: update.balances.iter().map(explained).collect(),
@@ -182,7 +182,8 @@ impl Engine {
         let older = connection.pending_event.take();
         if let Some((mut older, at)) = older {
             if surface == Surface::Futures {
-                (older.positions).retain(|told| !self.evidence().is_from_before_close(told));
+                (older.positions)
+                    .retain(|reported| !self.evidence().is_from_before_close(reported));
             }
             let entries = |state_report: &AccountSnapshot| {
                 state_report.balances.len() + state_report.positions.len()
@@ -271,10 +272,13 @@ impl Engine {
         if surface == Surface::Futures {
             self.forget_stated_closes();
         }
-        let told = self
+        let reported = self
             .connection_mut(surface)
             .and_then(|connection| connection.pending_event.take());
-        for balance in told.iter().flat_map(|(statement, _)| &statement.balances) {
+        for balance in reported
+            .iter()
+            .flat_map(|(statement, _)| &statement.balances)
+        {
             if self.balance(surface, balance.asset).total != balance.total {
                 self.take_balance(surface, balance, Cause::Event);
             }

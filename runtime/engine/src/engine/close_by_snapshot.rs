@@ -157,8 +157,9 @@ impl Engine {
         for terms in &mut closing {
             let key = (terms.instrument, terms.position_side);
             let mut positions = read.positions.iter();
-            let shown = positions.find(|told| (told.instrument, told.position_side) == key);
-            let shown = shown.map_or(0, |told| -terms.side.sign() * told.qty.0);
+            let shown =
+                positions.find(|reported| (reported.instrument, reported.position_side) == key);
+            let shown = shown.map_or(0, |reported| -terms.side.sign() * reported.qty.0);
             let left = shown - self.closes_under_way(key, terms.side);
             let filters = &self.instruments[usize::from(terms.instrument.0)].filters;
             let lots = [filters.lot_size, filters.market_lot_size];

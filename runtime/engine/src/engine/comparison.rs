@@ -364,18 +364,18 @@ impl Engine {
     /// difference is ignored too: the venue rounds to a tick that the engine has not read yet. A
     /// fill in the order of its trade ids keeps a confirmed entry confirmed.
     fn take_entries(&mut self, account: &AccountSnapshot, all_known: bool) {
-        for told in &account.positions {
-            let (id, side) = (told.instrument, told.position_side);
-            if usize::from(id.0) >= self.instruments.len() || told.cost == Amount::ZERO {
+        for reported in &account.positions {
+            let (id, side) = (reported.instrument, reported.position_side);
+            if usize::from(id.0) >= self.instruments.len() || reported.cost == Amount::ZERO {
                 continue;
             }
-            let Some(entry) = self.evidence().stated_entry(told) else {
+            let Some(entry) = self.evidence().stated_entry(reported) else {
                 continue;
             };
             if entry.is_rounding {
                 self.confirm_entry(id, side);
             } else if !all_known || !self.is_entry_confirmed(id, side) {
-                self.ledgers.account.at_mut(id, side).position.cost = told.cost;
+                self.ledgers.account.at_mut(id, side).position.cost = reported.cost;
                 self.ledgers.external.at_mut(id, side).position.cost += entry.moved;
             }
         }

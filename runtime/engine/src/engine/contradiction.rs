@@ -107,7 +107,7 @@ impl Engine {
         };
         // Checked by both clocks: ours may have been set forward since, with a restart in between.
         let ended_before = order.ended.is_none_or(|at| asked > at.plus_ms(lag_ms))
-            && (order.told_over)
+            && (order.reported_final)
                 .is_none_or(|at| asked_by_venue.is_some_and(|asked| asked > at.plus_ms(lag_ms)));
         if open.report.status.is_final() {
             return;
@@ -130,7 +130,7 @@ impl Engine {
             return;
         };
         let is_newer = |over: Time| update.transaction_time > over;
-        let goes_on = order.told_over.is_none_or(is_newer) || shows_successor(order, update);
+        let goes_on = order.reported_final.is_none_or(is_newer) || shows_successor(order, update);
         if may_live(order) && goes_on {
             self.revive(seq, Cause::Event);
         }

@@ -102,7 +102,7 @@ impl Engine {
         order.lost = None;
         let seen_again = order.denied.take().is_some();
         if update.status.is_final() {
-            order.told_over = Some(update.transaction_time);
+            order.reported_final = Some(update.transaction_time);
         }
         let before = order.state;
         let mut filled = false;

@@ -306,13 +306,13 @@ impl Engine {
             return;
         }
         for balance in &update.balances {
-            let told = update.positions.first().map(|one| one.instrument);
+            let reported = update.positions.first().map(|one| one.instrument);
             let quotes = |id: &InstrumentId| {
                 let rules = &self.instruments[usize::from(id.0)];
                 rules.surface == Surface::Futures && rules.quote == balance.asset
             };
             let mut quoted = (0..self.instruments.len()).map(|index| InstrumentId(index as u16));
-            let Some(instrument) = told.or_else(|| quoted.find(quotes)) else {
+            let Some(instrument) = reported.or_else(|| quoted.find(quotes)) else {
                 continue;
             };
             self.report_forced_close(ForcedCloseReport {

@@ -27,7 +27,9 @@ impl Engine {
         };
         let lists = |key: &(InstrumentId, PositionSide)| {
             let mut positions = read.positions.iter();
-            positions.any(|told| (told.instrument, told.position_side) == *key && told.qty.0 != 0)
+            positions.any(|reported| {
+                (reported.instrument, reported.position_side) == *key && reported.qty.0 != 0
+            })
         };
         let held = self.evidence().held_positions(surface);
         let lacking = held.iter().filter(|(key, _)| !lists(key));

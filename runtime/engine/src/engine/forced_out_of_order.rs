@@ -51,8 +51,8 @@ impl Engine {
     }
 
     /// Notes that an accepted snapshot moves a position and closes no held position.
-    pub(super) fn note_moved_position(&mut self, told: &PositionUpdate) {
-        let (id, side) = (told.instrument, told.position_side);
+    pub(super) fn note_moved_position(&mut self, reported: &PositionUpdate) {
+        let (id, side) = (reported.instrument, reported.position_side);
         if usize::from(id.0) >= self.instruments.len() || self.surface_of(id) != Surface::Futures {
             return;
         }
@@ -60,7 +60,7 @@ impl Engine {
         if self.agreed_at(Surface::Futures).is_none() {
             return;
         }
-        let by = told.qty.0 - self.account_qty(id, side);
+        let by = reported.qty.0 - self.account_qty(id, side);
         self.out_of_order.note_shift((id, side), by, self.now);
     }
 

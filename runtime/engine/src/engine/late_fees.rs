@@ -26,8 +26,8 @@ impl Engine {
         fill: &Fill,
         in_snapshot: bool,
     ) {
-        let is_told = fill.fee != Amount::ZERO || fill.trade_id.0 <= 0;
-        if is_told
+        let is_reported = fill.fee != Amount::ZERO || fill.trade_id.0 <= 0;
+        if is_reported
             || planted!(LateFeesIgnored)
             || self.surface_of(update.instrument) != SURFACE
             || self.connection_mut(SURFACE).is_none()

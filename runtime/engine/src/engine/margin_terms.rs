@@ -1,4 +1,4 @@
-//! Leverage and margin type of symbols: people are told of changes by others
+//! Leverage and margin type of symbols: people are notified of changes by others
 //! (`windvane_supervision::margin_terms`).
 
 use windvane_model::effect::Notice;
@@ -16,12 +16,12 @@ impl Engine {
 
     /// Takes the terms from an event or an account snapshot. The first snapshot of an instrument
     /// shows the initial terms; any other difference is a change.
-    pub(super) fn note_margin(&mut self, told: &MarginTerms, by_event: bool) {
-        if usize::from(told.instrument.0) >= self.instruments.len() {
+    pub(super) fn note_margin(&mut self, reported: &MarginTerms, by_event: bool) {
+        if usize::from(reported.instrument.0) >= self.instruments.len() {
             return;
         }
         let now = self.now;
-        let changed = self.margins.note(told, by_event, now);
+        let changed = self.margins.note(reported, by_event, now);
         let Some((before, after)) = changed else {
             return;
         };

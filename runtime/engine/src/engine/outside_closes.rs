@@ -116,11 +116,15 @@ impl Engine {
     }
 
     /// Books the close that a snapshot shows, with its profit. Returns whether there is one.
-    pub(super) fn take_outside_close(&mut self, told: &PositionUpdate, gain: CloseGain) -> bool {
-        let Some(closed) = self.evidence().closed_in_snapshot(told) else {
+    pub(super) fn take_outside_close(
+        &mut self,
+        reported: &PositionUpdate,
+        gain: CloseGain,
+    ) -> bool {
+        let Some(closed) = self.evidence().closed_in_snapshot(reported) else {
             return false;
         };
-        let key @ (id, side) = (told.instrument, told.position_side);
+        let key @ (id, side) = (reported.instrument, reported.position_side);
         let closing = closing_side(closed);
         let qty = closed.saturating_abs();
         let position = &mut self.ledgers.account.at_mut(id, side).position;

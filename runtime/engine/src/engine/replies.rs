@@ -72,8 +72,8 @@ impl Engine {
                 self.note_countdown(*instrument, outcome);
                 self.handle_countdown(*instrument, outcome);
             }
-            Reply::Margins(told) => {
-                for terms in told {
+            Reply::Margins(reported) => {
+                for terms in reported {
                     self.note_margin(terms, false);
                 }
             }
@@ -325,7 +325,7 @@ impl Engine {
         order.lost = None;
         let seen_again = order.denied.take().is_some();
         if report.status.is_final() {
-            order.told_over = Some(report.update_time);
+            order.reported_final = Some(report.update_time);
         }
         let before = order.state;
         let mv = match report.status {

@@ -211,12 +211,14 @@ impl Engine {
     pub(super) fn enter(&mut self, state: RunState) {
         let before = self.state;
         self.state = state;
-        if state.told() == before.told() {
+        if state.as_seen_by_strategies() == before.as_seen_by_strategies() {
             return;
         }
         for index in 0..self.strategies.len() {
             let kill_switch = self.strategies[index].kill_switch;
-            if state.under(kill_switch).told() != before.under(kill_switch).told() {
+            if state.under(kill_switch).as_seen_by_strategies()
+                != before.under(kill_switch).as_seen_by_strategies()
+            {
                 self.deliver_state(StrategyId(index as u16));
             }
         }
@@ -233,7 +235,7 @@ impl Engine {
             // One order must show whether the venue accepts orders again.
             state = RunState::Ready.under(kill_switch);
         }
-        let fields = [state.told(), 0, 0, 0, 0, 0];
+        let fields = [state.as_seen_by_strategies(), 0, 0, 0, 0, 0];
         let event = self.event(EventKind::RuntimeState, InstrumentId(0), 0, fields, 0);
         self.deliver(strategy, event);
     }

@@ -22,18 +22,18 @@ impl Engine {
         let Some(fees) = self.evidence().stated_fees(surface, statement) else {
             return false;
         };
-        for (told, fills) in &fees {
-            self.book_stated_fee(told, fills);
+        for (reported, fills) in &fees {
+            self.book_stated_fee(reported, fills);
         }
-        for (told, fills) in &fees {
-            self.forget_fills_with_fee(statement, told.asset, fills);
+        for (reported, fills) in &fees {
+            self.forget_fills_with_fee(statement, reported.asset, fills);
         }
         true
     }
 
-    fn book_stated_fee(&mut self, told: &BalanceUpdate, fills: &[LateFee]) {
-        let asset = told.asset;
-        let paid = self.balance(SURFACE, asset).total - told.total;
+    fn book_stated_fee(&mut self, reported: &BalanceUpdate, fills: &[LateFee]) {
+        let asset = reported.asset;
+        let paid = self.balance(SURFACE, asset).total - reported.total;
         if fills
             .iter()
             .any(|late| self.evidence().quote_of(late) == asset)
@@ -45,7 +45,7 @@ impl Engine {
             *self.other_fees.entry(asset).or_default() += paid;
             self.fee_costs.total += cost;
         }
-        self.take_balance(SURFACE, told, Cause::Commission);
+        self.take_balance(SURFACE, reported, Cause::Commission);
         let values: Vec<Amount> = fills.iter().map(|late| late.value).collect();
         let shares = shares_by_value(&values, paid);
         let Some(connection) = self.connection_mut(SURFACE) else {

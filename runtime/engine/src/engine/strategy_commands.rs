@@ -47,9 +47,9 @@ impl Engine {
     fn set_strategy_kill_switch(&mut self, strategy: StrategyId, kill_switch: KillSwitch) {
         let run = self.state;
         let state = &mut self.strategies[usize::from(strategy.0)];
-        let before = run.under(state.kill_switch).told();
+        let before = run.under(state.kill_switch).as_seen_by_strategies();
         state.kill_switch = kill_switch;
-        if run.under(kill_switch).told() != before {
+        if run.under(kill_switch).as_seen_by_strategies() != before {
             self.deliver_state(strategy);
         }
     }

@@ -25,7 +25,7 @@ pub(super) fn shows_successor(order: &Order, update: &OrderUpdate) -> bool {
     let is_older = |over| update.transaction_time < over;
     may_go_on(order)
         && order.venue_order_id.is_some_and(is_new)
-        && !order.told_over.is_some_and(is_older)
+        && !order.reported_final.is_some_and(is_older)
 }
 
 fn may_go_on(order: &Order) -> bool {

@@ -15,12 +15,14 @@ impl Engine {
     /// Notes that a strategy saved its state after it handled event `handled`.
     pub(super) fn note_saved_state(&mut self, strategy: StrategyId, handled: i64) {
         if let Some(state) = self.strategies.get_mut(usize::from(strategy.0)) {
-            state.unsaved_order_ends.retain(|(_, told)| *told > handled);
+            state
+                .unsaved_order_ends
+                .retain(|(_, reported)| *reported > handled);
         }
     }
 
     /// Notes that the end of an order was reported to a strategy, or would have been.
-    pub(super) fn note_order_end(&mut self, strategy: StrategyId, seq: OrderSeq, told: i64) {
+    pub(super) fn note_order_end(&mut self, strategy: StrategyId, seq: OrderSeq, reported: i64) {
         if self.live.is_none() {
             return;
         }
@@ -29,7 +31,7 @@ impl Engine {
         if unsaved.len() == UNSAVED_MAX {
             unsaved.pop_front();
         }
-        unsaved.push_back((seq, told));
+        unsaved.push_back((seq, reported));
     }
 
     /// Reports to a new instance the ended orders that its saved state does not contain.

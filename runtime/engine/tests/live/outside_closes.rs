@@ -106,7 +106,7 @@ fn events_of_an_outside_position_are_not_part_of_the_close() {
     let terms = world.venue.orders.last().unwrap().1;
     for (number, (qty, price)) in [(10_000, 980), (20_000, 1_050)].into_iter().enumerate() {
         let place = world.venue.orders.len();
-        let others = windvane_model::ClientOrderId::told(&format!("web_{number}"));
+        let others = windvane_model::ClientOrderId::from_venue(&format!("web_{number}"));
         world.venue.orders.push((others, terms, 0, Amount::ZERO));
         let at = world.account.now;
         let fill = (place, PositionSide::Both, Side::Sell, qty, price);
@@ -334,7 +334,7 @@ fn outside_account_trades_settle_a_close() {
     };
     // The order of another program.
     let place = world.venue.orders.len();
-    let others = windvane_model::ClientOrderId::told("web_1");
+    let others = windvane_model::ClientOrderId::from_venue("web_1");
     world.venue.orders.push((others, terms, 0, Amount::ZERO));
     let at = world.account.now;
     let _ = world

@@ -74,7 +74,7 @@ fn close_outside(world: &mut World, rests: Rests) {
         world.account.update(expired);
     }
     let place = world.venue.orders.len();
-    let theirs = ClientOrderId::told("web_1");
+    let theirs = ClientOrderId::from_venue("web_1");
     let terms = market(Side::Sell, 10_000);
     world.venue.orders.push((theirs, terms, 0, Amount::ZERO));
     let at = world.account.now;

@@ -563,7 +563,7 @@ fn a_long_start_uses_the_reserve_again_after_three_tries() {
     assert_eq!(first, Some(4), "{tries:?}");
     let query = Request::Query {
         instrument: BTC,
-        client_order_id: windvane_model::ClientOrderId::told("mm.5.1"),
+        client_order_id: windvane_model::ClientOrderId::from_venue("mm.5.1"),
     };
     assert_eq!(account.engine.purpose(&query), Purpose::Start);
 }

@@ -78,7 +78,7 @@ async fn trading_right(surface: Surface, queries: QueryClient<'_>, report: &mut 
     };
     let request = Request::Cancel {
         instrument,
-        client_order_id: ClientOrderId::told(NEVER_GIVEN_OUT),
+        client_order_id: ClientOrderId::from_venue(NEVER_GIVEN_OUT),
     };
     let Some(answered) = queries.request(&request).await else {
         return;

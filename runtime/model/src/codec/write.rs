@@ -508,9 +508,9 @@ fn put_reply(out: &mut Out<'_>, reply: &Reply) {
             put_rare(out, subject);
             put_outcome(out, outcome, put_rare);
         }
-        Reply::Margins(told) => {
+        Reply::Margins(terms) => {
             out.put(&[8]);
-            put_rare(out, told);
+            put_rare(out, terms);
         }
         Reply::Stated(positions) => {
             out.put(&[9]);

@@ -42,7 +42,7 @@ pub(super) fn open_orders(
     };
     let mut open = Vec::with_capacity(orders.len());
     for listed in &orders {
-        let order = ClientOrderId::told(&listed.client_order_id);
+        let order = ClientOrderId::from_venue(&listed.client_order_id);
         let symbol = &listed.symbol;
         if adapter.names.instrument(surface, symbol).is_none() && order.parse_own().is_some() {
             notes.push(Note::Elsewhere {
@@ -136,7 +136,7 @@ fn placed_order(
 ) -> Result<TradedOrder, DecodeError> {
     adapter.is_symbol(id, &listed.symbol)?;
     Ok(TradedOrder {
-        client_order_id: ClientOrderId::told(&listed.client_order_id),
+        client_order_id: ClientOrderId::from_venue(&listed.client_order_id),
         placed: time("time", listed.time.unwrap_or_default().0)?,
     })
 }

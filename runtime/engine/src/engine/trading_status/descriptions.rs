@@ -1,4 +1,4 @@
-//! The trading status as it is told to people (`windvane_supervision::descriptions`).
+//! The trading status as shown to people (`windvane_supervision::descriptions`).
 
 use windvane_model::order::Surface;
 use windvane_model::trading::{BlockState, TradingBlock};
@@ -23,10 +23,10 @@ impl Engine {
     /// Why an account is degraded because of its trading status, in one sentence.
     pub(in super::super) fn blocked_sentence(&self, surface: Surface) -> String {
         let of_surface = self.blocks().filter(|(block, _)| {
-            let told = matches!(block, TradingBlock::CanTrade(_));
+            let reported = matches!(block, TradingBlock::CanTrade(_));
             let countdown = matches!(block, TradingBlock::Countdown(_));
             let of_account = block.account() == Some(surface);
-            (of_account || countdown && surface == Surface::Futures) && !told
+            (of_account || countdown && surface == Surface::Futures) && !reported
         });
         let sentences = of_surface.map(|(block, state)| {
             let described = self.describe_block(block, state);
