@@ -211,7 +211,7 @@ impl Incomes {
 
     /// Handles a missing history. If requests fail for too long, the engine gives up, because the
     /// account must be accepted. Returns whether it does.
-    pub fn miss(&mut self, no_route: bool, now: Time) -> bool {
+    pub fn note_missing_history(&mut self, no_route: bool, now: Time) -> bool {
         let gives_up = no_route || !self.may_be_late(now);
         self.refused |= gives_up;
         gives_up

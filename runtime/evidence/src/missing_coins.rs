@@ -80,7 +80,10 @@ impl Evidence<'_> {
     }
 
     /// The instruments of a coin.
-    pub fn of_coin(&self, coin: InstrumentId) -> impl Iterator<Item = InstrumentId> + use<'_> {
+    pub fn instruments_of_coin(
+        &self,
+        coin: InstrumentId,
+    ) -> impl Iterator<Item = InstrumentId> + use<'_> {
         let base = self.base_of(coin);
         let all = self.instruments_of(Surface::Spot).into_iter();
         all.filter(move |id| self.base_of(*id) == base)
@@ -97,7 +100,9 @@ impl Evidence<'_> {
                 held: grains.amount(ledger.at(instrument, SIDE).position.held(grains)),
             })
         };
-        self.of_coin(coin).flat_map(of_instrument).collect()
+        self.instruments_of_coin(coin)
+            .flat_map(of_instrument)
+            .collect()
     }
 
     /// The part of all strategies' coins that the balance does not cover. Amounts below the sum of

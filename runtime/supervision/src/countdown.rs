@@ -171,7 +171,7 @@ pub struct Renewal {
     /// The run ends and leaves its orders open.
     pub keeps_orders: bool,
     /// No order of an earlier process can rest unseen.
-    pub knows_predecessors: bool,
+    pub knows_predecessor_orders: bool,
 }
 
 /// What is done when a renewal is due.
@@ -223,7 +223,7 @@ impl Countdown {
     }
 
     /// Moves the deadlines of an earlier process to a later time by this process's clock.
-    pub fn end_later(&mut self, by_ms: i64) {
+    pub fn extend_deadlines(&mut self, by_ms: i64) {
         for at in [&mut self.not_before, &mut self.may_run, &mut self.arriving] {
             *at = at.map(|at| at.plus_ms(by_ms));
         }
@@ -261,7 +261,7 @@ impl Countdown {
     }
 
     /// Whether orders wait for the countdown.
-    pub fn is_waited_for(&self) -> bool {
+    pub fn has_waiting_orders(&self) -> bool {
         !self.held.is_empty()
     }
 
@@ -299,7 +299,7 @@ impl Countdown {
 
     /// Whether orders wait for the countdown, or one runs.
     pub fn is_urgent(&self) -> bool {
-        self.is_waited_for() || self.until.is_some()
+        self.has_waiting_orders() || self.until.is_some()
     }
 
     /// A request is sent; a length of 0 disarms. It may arrive within `absence_ms`.
@@ -373,8 +373,8 @@ impl Countdown {
         let (now, keeps) = (facts.now, facts.keeps_orders);
         let is_armed = self.until.is_some();
         let may_idle = !self.idle && self.until.is_some_and(|until| facts.next < until);
-        let may_idle = may_idle || is_armed && !facts.knows_predecessors;
-        if self.is_waited_for() {
+        let may_idle = may_idle || is_armed && !facts.knows_predecessor_orders;
+        if self.has_waiting_orders() {
             if facts.is_healthy {
                 RenewalStep::Arm
             } else {
@@ -403,7 +403,7 @@ impl Countdown {
     }
 
     /// Whether the countdown was not renewed in time.
-    pub fn lapse(&mut self, now: Time) -> bool {
+    pub fn expire(&mut self, now: Time) -> bool {
         let over = self.until.is_some_and(|until| now >= until);
         let lapses = over && !planted!(LapsedStillCovers);
         if lapses {

@@ -106,7 +106,7 @@ impl Watchdog {
     }
 
     /// Whether heartbeats stayed away for too long.
-    pub fn lapse(&mut self, now: Time) -> bool {
+    pub fn expire(&mut self, now: Time) -> bool {
         let lapses = self.until.is_some_and(|until| now >= until);
         if lapses {
             self.until = None;

@@ -161,7 +161,7 @@ impl Engine {
             return;
         }
         if surface == Surface::Spot {
-            self.take_locks(&statement.balances);
+            self.take_locked_balances(&statement.balances);
         }
         if !self.evidence().agrees_with_books(surface, &statement)
             && self.evidence().agreed_recently(surface, &statement)
@@ -221,7 +221,7 @@ impl Engine {
     }
 
     /// Takes the locked part of spot balances from an event at once.
-    fn take_locks(&mut self, balances: &[BalanceUpdate]) {
+    fn take_locked_balances(&mut self, balances: &[BalanceUpdate]) {
         for balance in balances {
             let total = self.balance(Surface::Spot, balance.asset).total;
             let locked = BalanceUpdate { total, ..*balance };

@@ -108,7 +108,7 @@ impl Engine {
 
     /// Whether the account's initial state is still unknown: no account trades of this instrument
     /// were read yet.
-    fn is_finding(&mut self, instrument: InstrumentId) -> bool {
+    fn is_initial_state_unknown(&mut self, instrument: InstrumentId) -> bool {
         let surface = self.surface_of(instrument);
         let serves_account_trades = self
             .connection_mut(surface)
@@ -124,7 +124,7 @@ impl Engine {
         let worst = self.worst_qty(&terms);
         // The venue's totals cover the first fills, and the counted outside fills may be the last
         // ones. While the initial state is unknown, the totals count as part of it.
-        let (found_qty, found_quote) = if self.is_finding(terms.instrument) {
+        let (found_qty, found_quote) = if self.is_initial_state_unknown(terms.instrument) {
             (report.executed_qty.0, report.cum_quote)
         } else {
             (0, Amount::ZERO)

@@ -102,7 +102,7 @@ impl Engine {
         if age == SnapshotAge::Incomplete {
             self.request_forced_close_evidence(surface, read);
             self.degrade_for_unlisted_coins(surface, read);
-            self.later(surface, READ_AGAIN_SHORT_MS);
+            self.reconcile_later(surface, READ_AGAIN_SHORT_MS);
             return;
         }
         if age == SnapshotAge::Stale && connection.last_clean_round.is_some() {
@@ -113,7 +113,7 @@ impl Engine {
         if age == SnapshotAge::Stale {
             // No snapshot agreed since the stream connected, so this one does not prove that the
             // books are right.
-            self.later(surface, READ_AGAIN_MS);
+            self.reconcile_later(surface, READ_AGAIN_MS);
             return;
         }
         if self.wait_for_fees(surface, account, &differences) {
@@ -135,7 +135,7 @@ impl Engine {
             connection.round.last_differences = None;
             // These two agreed, so the next two are requested soon after each other.
             connection.round.snapshots_read = connection.round.snapshots_read.min(READS_MAX - 3);
-            self.look_for_trades(surface, no_trades);
+            self.request_trades_for_difference(surface, no_trades);
             // On an active account other balances change meanwhile. A position difference that
             // stays has already waited.
             let waited =
@@ -152,8 +152,8 @@ impl Engine {
             // The list of trades may be behind the account, or the account may be behind the last
             // fill. Both are read again before the difference counts.
             self.degrade_before_first_comparison(surface);
-            self.look_for_trades(surface, no_trades);
-            self.later(surface, TRADES_AGAIN_MS);
+            self.request_trades_for_difference(surface, no_trades);
+            self.reconcile_later(surface, TRADES_AGAIN_MS);
             return;
         }
         let Some(connection) = self.connection_mut(surface) else {
@@ -164,7 +164,7 @@ impl Engine {
         if agreed && no_trades && self.evidence().may_miss_fill_of(surface, since) {
             // The fill will be reported late, or derived from the order's totals. An adjustment now
             // would count it twice.
-            self.later(surface, READ_AGAIN_MS);
+            self.reconcile_later(surface, READ_AGAIN_MS);
             return;
         }
         if agreed && self.ask_for_income(surface, account, &differences) {
@@ -187,7 +187,7 @@ impl Engine {
             (false, true) => READ_AGAIN_MS,
             (false, false) => READ_AGAIN_UNKNOWN_MS,
         };
-        self.later(surface, wait_ms);
+        self.reconcile_later(surface, wait_ms);
         if unexplained {
             self.notify_round(surface, false);
             self.set_degraded(DegradedReason::Reconciliation(surface), true);
@@ -219,7 +219,7 @@ impl Engine {
         connection.round.last_differences = None;
         if self.evidence().has_derived_fill() {
             // Trades that no event has reported yet also state the commission of an estimated fill.
-            self.look_for_trades(surface, false);
+            self.request_trades_for_difference(surface, false);
         } else {
             let step = self.step_of_fees();
             if let Some(connection) = self.connection_mut(surface) {
@@ -232,7 +232,7 @@ impl Engine {
 
     /// Continues the round with the account trades, or with the open orders where the venue lists
     /// no trades.
-    fn look_for_trades(&mut self, surface: Surface, no_trades: bool) {
+    fn request_trades_for_difference(&mut self, surface: Surface, no_trades: bool) {
         let instruments = self.instruments_of(surface);
         if let Some(connection) = self.connection_mut(surface) {
             connection.round.step = if no_trades {
@@ -259,8 +259,12 @@ impl Engine {
         let waits = moves_position && self.is_account_known(surface);
         let listed = waits.then(|| self.now.plus_ms(READ_LAG_MS));
         let live = self.live.as_ref();
-        let is_finding = live.is_some_and(|live| live.finds_lost_account(surface));
-        let up = self.stream_up.get(&surface).filter(|_| is_finding);
+        let is_initial_state_unknown =
+            live.is_some_and(|live| live.is_recovering_lost_account(surface));
+        let up = self
+            .stream_up
+            .get(&surface)
+            .filter(|_| is_initial_state_unknown);
         let found = up.map(|up| up.plus_ms(READ_LAG_MS));
         let until = listed.max(found).filter(|until| *until > self.now);
         match until.filter(|_| !planted!(TradesLagIgnored)) {
@@ -294,7 +298,7 @@ impl Engine {
         }
         connection.round.last_differences = None;
         let no_trades = connection.no_trades;
-        self.look_for_trades(surface, no_trades);
+        self.request_trades_for_difference(surface, no_trades);
     }
 
     /// Adjusts the books to the venue's values.

@@ -33,7 +33,7 @@ impl Engine {
     /// be behind. The order stays open with state unknown, and the engine queries it with growing
     /// pauses. It counts as ended only after ten minutes of contact ([`DENIED_MS`]) in which every
     /// query and every list denied it.
-    pub(super) fn take_denial(&mut self, seq: OrderSeq) {
+    pub(super) fn handle_denial(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(order) = self.orders.known_mut(seq) else {
             return;
@@ -71,7 +71,7 @@ impl Engine {
     }
 
     /// Whether the venue denies an order of this surface that it had confirmed.
-    pub(super) fn is_denied_an_order(&self, surface: Surface) -> bool {
+    pub(super) fn has_denied_order(&self, surface: Surface) -> bool {
         self.orders.iter().any(|order| {
             let denied = order.denied.is_some_and(|denied| denied.times > 1);
             denied && self.surface_of(order.instrument()) == surface
@@ -82,7 +82,7 @@ impl Engine {
     /// it.
     pub(super) fn reconcile_after_denial(&mut self, instrument: InstrumentId) {
         let surface = self.surface_of(instrument);
-        if !self.is_denied_an_order(surface) {
+        if !self.has_denied_order(surface) {
             self.reconcile_soon(surface);
         }
     }
@@ -92,7 +92,7 @@ impl Engine {
     /// requested long enough after the end is evidence.
     pub(super) fn revive_listed(&mut self, seq: OrderSeq, open: &OpenOrder) {
         let surface = self.surface_of(open.report.instrument);
-        let Some(asked) = self.orders_asked(surface) else {
+        let Some(asked) = self.orders_requested_at(surface) else {
             return;
         };
         let offset_ns = self.clock_offset_ns(surface);

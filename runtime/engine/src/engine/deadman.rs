@@ -242,7 +242,7 @@ impl Engine {
 
     /// Requests the countdown of a symbol that the venue did not arm before. Returns whether the
     /// request was possible.
-    pub(super) fn arm_on_trial(&mut self, instrument: InstrumentId) -> bool {
+    pub(super) fn try_countdown(&mut self, instrument: InstrumentId) -> bool {
         let now = self.now;
         let is_free = self.live.as_ref().is_some_and(|live| {
             let countdown = live.countdowns.get(usize::from(instrument.0));
@@ -295,7 +295,7 @@ impl Engine {
         match answer {
             CountdownResponse::Disarmed(arriving) => {
                 self.refuse_barred(instrument);
-                if let Some(arriving) = arriving.filter(|_| !self.is_waited_for(instrument)) {
+                if let Some(arriving) = arriving.filter(|_| !self.has_waiting_orders(instrument)) {
                     // An abandoned request may still arm the countdown again.
                     self.timers.set(arriving, Timer::Renew { instrument });
                     return;
@@ -325,7 +325,7 @@ impl Engine {
                     // The strategy decided on a state that is degraded now
                     // (`docs/promises.md#5-blind-means-careful`), or too long ago.
                     let order = self.orders.live(seq);
-                    let may_send = order.is_none_or(|order| self.may_still_leave(order));
+                    let may_send = order.is_none_or(|order| self.may_still_send(order));
                     if blind || !may_send {
                         self.refuse_unsent(seq, UnsentReason::Degraded);
                     } else if self.is_stale(seq, now) {
@@ -386,9 +386,9 @@ impl Engine {
     }
 
     /// Whether orders wait for the countdown.
-    fn is_waited_for(&self, instrument: InstrumentId) -> bool {
+    fn has_waiting_orders(&self, instrument: InstrumentId) -> bool {
         self.countdown(instrument)
-            .is_some_and(Countdown::is_waited_for)
+            .is_some_and(Countdown::has_waiting_orders)
     }
 
     /// Sets the degraded reason of a countdown, if orders rest. It holds until the venue confirms a
@@ -449,7 +449,7 @@ impl Engine {
     pub(super) fn refuse_all_held(&mut self) {
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
-            if self.is_waited_for(instrument) {
+            if self.has_waiting_orders(instrument) {
                 self.refuse_held(instrument, UnsentReason::VenueWait);
             }
         }
@@ -471,7 +471,7 @@ impl Engine {
             are_all_stopped,
             is_healthy: healthy && !(planted!(BlockStopsHeartbeats) && blocks_any),
             keeps_orders,
-            knows_predecessors: live.knows_predecessors(Surface::Futures),
+            knows_predecessor_orders: live.knows_predecessor_orders(Surface::Futures),
         };
         let Some(countdown) = live.countdowns.get_mut(usize::from(instrument.0)) else {
             return;
@@ -518,7 +518,7 @@ impl Engine {
         let Some(live) = &mut self.live else { return };
         let mut lapsed = Vec::new();
         for (index, countdown) in live.countdowns.iter_mut().enumerate() {
-            if countdown.lapse(now) {
+            if countdown.expire(now) {
                 lapsed.push(InstrumentId(index as u16));
             }
         }
@@ -534,7 +534,7 @@ impl Engine {
                 .iter()
                 .filter(|order| order.instrument() == instrument && !order.held);
             for seq in of_symbol.map(|order| order.seq).collect::<Vec<_>>() {
-                self.lose(seq);
+                self.mark_unknown(seq);
                 self.ask_for_order(seq);
             }
             self.timers

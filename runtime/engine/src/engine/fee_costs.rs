@@ -33,7 +33,7 @@ impl Engine {
     }
 
     /// A balance outside equity fell without an event: events left out commissions.
-    pub(super) fn lose_other_asset(&mut self, asset: AssetId, lost: Amount) {
+    pub(super) fn count_lost_asset_as_fee(&mut self, asset: AssetId, lost: Amount) {
         let value = self.evidence().value_in_equity(asset, lost);
         if value.is_none() {
             self.notify_unpriced(asset);

@@ -83,7 +83,7 @@ impl Engine {
             return;
         };
         if update.fill.is_none()
-            && self.is_of_triggered(seq, update.order_id, update.executed_qty.0)
+            && self.concerns_triggered_order(seq, update.order_id, update.executed_qty.0)
         {
             return;
         }

@@ -18,7 +18,7 @@ impl Engine {
     /// Called at the end of a round that left nothing unexplained. If an outside party closed
     /// positions and no event reported that it was the venue, the engine requests the forced
     /// orders.
-    pub(super) fn examine_outside_closes(
+    pub(super) fn request_orders_of_outside_closes(
         &mut self,
         surface: Surface,
         asked: Time,

@@ -35,13 +35,13 @@ impl Engine {
             .plan(&evidence!(self), agreed, account, differences);
         match plan {
             Plan::Take => return false,
-            Plan::Wait => self.later(surface, READ_AGAIN_MS),
+            Plan::Wait => self.reconcile_later(surface, READ_AGAIN_MS),
             Plan::Ask { again } => {
                 if let Some(connection) = self.connection_mut(surface) {
                     connection.round.step = Step::Income;
                 }
                 if again {
-                    self.later(surface, ASK_AGAIN_MS);
+                    self.reconcile_later(surface, ASK_AGAIN_MS);
                 } else {
                     self.ask_next(surface);
                 }
@@ -58,8 +58,8 @@ impl Engine {
     }
 
     /// Handles a missing history.
-    pub(super) fn miss_income(&mut self, surface: Surface, no_route: bool) {
-        if self.incomes.miss(no_route, self.now) {
+    pub(super) fn handle_missing_income(&mut self, surface: Surface, no_route: bool) {
+        if self.incomes.note_missing_history(no_route, self.now) {
             self.compare_again(surface);
         }
     }

@@ -1,7 +1,7 @@
 //! Another instance on the account: the engine watches for it, adopts its orders or degrades the run.
 //! What an order id means is decided in `windvane_evidence::instances`.
 
-use windvane_evidence::instances::{Instances, Run, Sighted, Sighting, second_of};
+use windvane_evidence::instances::{Instances, Run, Sighting, SightingResult, second_of};
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Notice;
 use windvane_model::ids::{ClientOrderId, OrderSeq, Time};
@@ -34,7 +34,7 @@ impl FolderIds {
         let heir = |engine: &Engine| engine.instances.succeed(engine.epoch, engine.next_order);
         let mut instances = engine.map(heir).unwrap_or_default();
         if let Some(epoch) = epoch {
-            instances.give_out(epoch, OrderSeq(u64::MAX));
+            instances.mark_issued(epoch, OrderSeq(u64::MAX));
         }
         Self { instances, now }
     }
@@ -55,7 +55,7 @@ impl Engine {
     /// Marks all orders of this epoch as ours, even if the journal is damaged: the data folder
     /// reserved the epoch. Called before any input.
     pub fn continue_folder(&mut self, epoch: u64) {
-        self.instances.give_out(epoch, OrderSeq(u64::MAX));
+        self.instances.mark_issued(epoch, OrderSeq(u64::MAX));
     }
 
     /// Adopts orders of another instance at once, by the operator's command. Called before any
@@ -123,14 +123,14 @@ impl Engine {
             if self.must_ask_when_placed(surface, &report.client_order_id, &sighting) {
                 self.note_recent_order(report.instrument, report.order_id);
             }
-            self.sight(surface, &report.client_order_id, &sighting);
+            self.note_sighting(surface, &report.client_order_id, &sighting);
         }
     }
 
     /// Looks for another instance in an order whose trades are listed.
-    pub(super) fn judge_traded_order(&mut self, surface: Surface, order: &TradedOrder) {
+    pub(super) fn check_traded_order(&mut self, surface: Surface, order: &TradedOrder) {
         let placed = order.placed;
-        self.sight(
+        self.note_sighting(
             surface,
             &order.client_order_id,
             &Sighting::Traded { placed },
@@ -152,7 +152,7 @@ impl Engine {
         if may_be_new || self.must_ask_when_placed(surface, &id, &sighting) {
             self.note_recent_order(update.instrument, update.order_id);
         }
-        self.sight(surface, &id, &sighting);
+        self.note_sighting(surface, &id, &sighting);
     }
 
     fn run(&self, surface: Surface) -> Run {
@@ -175,20 +175,23 @@ impl Engine {
         self.instances.must_ask_when_placed(sighting, &run) && self.is_of_another(surface, id)
     }
 
-    fn sight(&mut self, surface: Surface, id: &ClientOrderId, sighting: &Sighting) {
+    fn note_sighting(&mut self, surface: Surface, id: &ClientOrderId, sighting: &Sighting) {
         let Some(number) = self.number_of_another(surface, id) else {
             return;
         };
         let run = self.run(surface);
-        match self.instances.sight(surface, *id, number, sighting, &run) {
-            Sighted::Nothing => {}
-            Sighted::Adopt => {
+        match self
+            .instances
+            .note_sighting(surface, *id, number, sighting, &run)
+        {
+            SightingResult::Nothing => {}
+            SightingResult::Adopt => {
                 self.adopt_number(surface, number.0, number.1);
                 self.adopt_listed();
             }
-            Sighted::AdoptSeen => self.adopt_seen(),
-            Sighted::Degrade => self.degrade_for_another(*id),
-            Sighted::BeginWatch => self.begin_instance_watch(*id),
+            SightingResult::AdoptSeen => self.adopt_seen(),
+            SightingResult::Degrade => self.degrade_for_another(*id),
+            SightingResult::BeginWatch => self.begin_instance_watch(*id),
         }
     }
 

@@ -153,7 +153,7 @@ impl Engine {
 
     /// Whether an order that waited for its countdown may still be sent. An exit always may. Any
     /// other order may if it could be submitted now.
-    pub(super) fn may_still_leave(&self, order: &Order) -> bool {
+    pub(super) fn may_still_send(&self, order: &Order) -> bool {
         let terms = &order.terms;
         let ledger = &self.ledgers.strategies[usize::from(order.strategy.0)];
         let held = ledger

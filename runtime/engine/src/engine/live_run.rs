@@ -82,7 +82,7 @@ impl LiveRun {
 
     /// Whether no order of an earlier process can rest unseen. Either its journal is there, or open
     /// orders were listed after the last moment at which one of its requests could arrive.
-    pub(super) fn knows_predecessors(&self, surface: Surface) -> bool {
+    pub(super) fn knows_predecessor_orders(&self, surface: Surface) -> bool {
         let listed = self
             .connections
             .get(&surface)
@@ -99,7 +99,7 @@ impl LiveRun {
     /// Whether the initial state of an account is still unknown after a process whose journal is
     /// lost. Fills that the lost process made a moment ago may be in account snapshots before the
     /// list of trades has them.
-    pub(super) fn finds_lost_account(&self, surface: Surface) -> bool {
+    pub(super) fn is_recovering_lost_account(&self, surface: Surface) -> bool {
         let connection = self.connections.get(&surface);
         self.lost
             && !self.is_running()
@@ -301,7 +301,7 @@ impl Engine {
         }
         if let Some(live) = self.live.as_mut().filter(|_| surface == Surface::Futures) {
             let countdowns = live.countdowns.iter_mut();
-            countdowns.for_each(|countdown| countdown.end_later(by_ms));
+            countdowns.for_each(|countdown| countdown.extend_deadlines(by_ms));
         }
     }
 
@@ -345,7 +345,7 @@ impl Engine {
             connection.give_up_round();
             // Usually the stream returns at once. While it does not, only reconciliation rounds
             // show what happens.
-            self.later(surface, DOWN_MS);
+            self.reconcile_later(surface, DOWN_MS);
         }
         if surface == Surface::Futures {
             // Order events may have been lost with the stream.
@@ -381,14 +381,14 @@ impl Engine {
     }
 
     /// Handles the end of a reconciliation round that left nothing unexplained.
-    pub(super) fn round_is_clean(&mut self, surface: Surface) {
+    pub(super) fn handle_clean_round(&mut self, surface: Surface) {
         let Some(live) = &self.live else { return };
         let old = live.is_old(surface, self.now);
         let stream_up = live
             .connections
             .get(&surface)
             .is_some_and(|connection| connection.stream_up);
-        let denied = self.is_denied_an_order(surface);
+        let denied = self.has_denied_order(surface);
         let missing = self.is_fill_overdue(surface);
         self.set_degraded(
             DegradedReason::Reconciliation(surface),

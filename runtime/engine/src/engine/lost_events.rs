@@ -40,7 +40,7 @@ impl Engine {
     /// Clears the degraded reason if the running round is new enough. Its snapshot agrees with the
     /// books, now or at a moment since the stream connected.
     pub(super) fn clear_lost_events(&mut self, surface: Surface) {
-        let Some(asked) = self.orders_asked(surface) else {
+        let Some(asked) = self.orders_requested_at(surface) else {
             return;
         };
         let up = self.stream_up.get(&surface);

@@ -59,7 +59,7 @@ impl Engine {
                 terms.side == Side::Sell
                     && self
                         .evidence()
-                        .of_coin(coin)
+                        .instruments_of_coin(coin)
                         .any(|id| id == terms.instrument)
             };
             // An own sale may be the cause, with its event still in flight.
@@ -166,7 +166,7 @@ impl Engine {
             let grains = Grains::of(&engine.instruments[usize::from(id.0)]);
             grains.amount(engine.ledgers.account.at(id, SIDE).position.held(grains))
         };
-        let all: Vec<InstrumentId> = self.evidence().of_coin(coin).collect();
+        let all: Vec<InstrumentId> = self.evidence().instruments_of_coin(coin).collect();
         let net: Amount = all.iter().map(|id| held(self, *id)).sum();
         let mut unreported = net
             - self

@@ -33,7 +33,7 @@ impl Engine {
 
     /// The quantity of a strategy's position that orders of this side would close, whatever outside
     /// parties hold.
-    fn held_against(&self, strategy: StrategyId, (id, position_side): Key, closing: Side) -> i64 {
+    fn opposing_qty(&self, strategy: StrategyId, (id, position_side): Key, closing: Side) -> i64 {
         let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
         (-closing.sign() * ledger.at(id, position_side).position.qty).max(0)
     }
@@ -52,8 +52,8 @@ impl Engine {
                 if self.strategies[usize::from(other.0)].open_orders > 0 {
                     continue;
                 }
-                let theirs = self.held_against(other, key, opposite(closing));
-                let qty = self.held_against(strategy, key, closing).min(theirs);
+                let theirs = self.opposing_qty(other, key, opposite(closing));
+                let qty = self.opposing_qty(strategy, key, closing).min(theirs);
                 if qty > 0 && self.settle_between(strategy, other, key, closing, qty) {
                     // The other strategy may have waited for this settlement.
                     self.continue_flattening(other);
@@ -116,7 +116,7 @@ impl Engine {
         }
         let others = self.others_flattening(strategy);
         let opposed: i64 = others
-            .map(|other| self.held_against(other, key, opposite(closing)))
+            .map(|other| self.opposing_qty(other, key, opposite(closing)))
             .sum();
         let held = -closing.sign() * self.ledgers.account.at(key.0, key.1).position.qty;
         let covered = (held - self.closes_under_way(key, closing)).max(0);
@@ -129,7 +129,7 @@ impl Engine {
         let mut held = own.filter(|(_, _, holding)| holding.position.qty != 0);
         held.any(|(id, side, holding)| {
             let closing = closing_side(holding.position.qty);
-            let whole = self.held_against(strategy, (id, side), closing);
+            let whole = self.opposing_qty(strategy, (id, side), closing);
             self.left_to_opposite(strategy, (id, side), closing, whole) > 0
         })
     }

@@ -63,7 +63,7 @@ impl Engine {
             NewestOrdersResponse::Nothing => return,
             NewestOrdersResponse::Refused => self.end_newest_orders(surface),
             NewestOrdersResponse::Listed(orders) => {
-                self.judge_newest_orders(surface, orders);
+                self.check_newest_orders(surface, orders);
                 self.ask_for_newest_orders();
             }
         }
@@ -71,13 +71,13 @@ impl Engine {
         self.update_state();
     }
 
-    fn judge_newest_orders(&mut self, surface: Surface, orders: &[TradedOrder]) {
+    fn check_newest_orders(&mut self, surface: Surface, orders: &[TradedOrder]) {
         let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
         let oldest = self.now.plus_ns(offset_ns).plus_ms(-RECENT_MS);
         let is_recent =
             |order: &&TradedOrder| order.placed == Time::default() || order.placed >= oldest;
         for order in orders.iter().filter(is_recent) {
-            self.judge_traded_order(surface, order);
+            self.check_traded_order(surface, order);
         }
     }
 

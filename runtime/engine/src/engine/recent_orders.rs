@@ -57,7 +57,7 @@ impl Engine {
 
     /// Called after the account of a surface was read. `orders_asked` is when open orders were
     /// requested.
-    pub(super) fn account_was_read(&mut self, surface: Surface, orders_asked: Option<Time>) {
+    pub(super) fn handle_account_read(&mut self, surface: Surface, orders_asked: Option<Time>) {
         self.ask_for_recent_orders();
         self.ask_for_newest_orders();
         let watch = self.instance_watch();
@@ -125,7 +125,7 @@ impl Engine {
             return;
         };
         if let Some(order) = order {
-            self.judge_traded_order(self.surface_of(instrument), order);
+            self.check_traded_order(self.surface_of(instrument), order);
         }
         self.finish_instance_watch();
         self.update_state();

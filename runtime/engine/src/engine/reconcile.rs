@@ -201,15 +201,15 @@ impl Engine {
                 if matches!(subject, Subject::Income { .. })
                     && !OF_ANY_ROUTE.contains(&refusal.code) =>
             {
-                self.miss_income(surface, true);
+                self.handle_missing_income(surface, true);
                 self.ask_next(surface);
             }
             Outcome::Refused(_) | Outcome::Unknown => {
                 let wait_ms = connection.round.fail();
                 if matches!(subject, Subject::Income { .. }) {
-                    self.miss_income(surface, false);
+                    self.handle_missing_income(surface, false);
                 }
-                self.later(surface, wait_ms);
+                self.reconcile_later(surface, wait_ms);
             }
         }
     }
@@ -237,16 +237,16 @@ impl Engine {
                 }
             }
             (Subject::Account { .. }, StateReport::Account(account)) => {
-                let orders_asked = self.orders_asked(surface);
+                let orders_asked = self.orders_requested_at(surface);
                 self.take_account(surface, account);
-                self.account_was_read(surface, orders_asked);
+                self.handle_account_read(surface, orders_asked);
             }
             (Subject::Income { .. }, StateReport::Income { entries, more }) => {
                 self.take_income(surface, entries, *more);
             }
             // The response belongs to another request, which is a bug of the driver: the round
             // tries again.
-            _ => self.later(surface, RETRY_MS.1),
+            _ => self.reconcile_later(surface, RETRY_MS.1),
         }
     }
 
@@ -262,11 +262,11 @@ impl Engine {
     }
 
     /// When the running round requested open orders.
-    pub(super) fn orders_asked(&mut self, surface: Surface) -> Option<Time> {
+    pub(super) fn orders_requested_at(&mut self, surface: Surface) -> Option<Time> {
         self.connection_mut(surface)?.round.orders_asked
     }
 
-    pub(super) fn later(&mut self, surface: Surface, wait_ms: i64) {
+    pub(super) fn reconcile_later(&mut self, surface: Surface, wait_ms: i64) {
         let at = self.now.plus_ms(wait_ms);
         self.timers.set(at, Timer::Reconcile { surface });
     }
@@ -295,7 +295,7 @@ impl Engine {
             .collect();
         for seq in missing {
             if planted!(WipeOnMissing) {
-                self.wipe(seq);
+                self.end_unlisted(seq);
             }
             let order = self.orders.known_mut(seq);
             if let Some(denied) = order.and_then(|order| order.denied.as_mut()) {
@@ -308,7 +308,7 @@ impl Engine {
     }
 
     /// For the planted bug under which unlisted orders count as ended.
-    fn wipe(&mut self, seq: OrderSeq) {
+    fn end_unlisted(&mut self, seq: OrderSeq) {
         if let Some(order) = self.orders.live(seq) {
             let before = order.state;
             self.move_order(seq, OrderMove::Cancel, before, false);
@@ -378,8 +378,8 @@ impl Engine {
         self.drop_account_event(surface, whole);
         self.notify_round(surface, true);
         if let Some(asked) = whole {
-            self.round_is_clean(surface);
-            self.examine_outside_closes(surface, asked, is_compared);
+            self.handle_clean_round(surface);
+            self.request_orders_of_outside_closes(surface, asked, is_compared);
             self.settle_outside_closes(surface);
         }
         if surface == Surface::Spot && is_compared {

@@ -257,7 +257,7 @@ impl Engine {
                 self.cancel_if_must_not_rest(seq);
             }
             Outcome::Refused(refusal) if is_absence(refusal.code) && self.live.is_some() => {
-                self.take_absence(seq);
+                self.handle_order_not_found(seq);
             }
             // A missing order alone decides nothing (`docs/promises.md#2-unknown-is-a-state`).
             Outcome::Refused(_) | Outcome::Unknown => {
@@ -314,7 +314,7 @@ impl Engine {
     /// Takes the venue's state of an order. Its fills arrive on the stream; until then, the order
     /// stays open for the missing quantity.
     pub(super) fn take_report(&mut self, seq: OrderSeq, report: &OrderReport) {
-        if self.is_of_triggered(seq, report.order_id, report.executed_qty.0) {
+        if self.concerns_triggered_order(seq, report.order_id, report.executed_qty.0) {
             return;
         }
         let Some(order) = self.orders.known_mut(seq) else {
@@ -483,7 +483,7 @@ impl Engine {
     /// must be too old to be accepted (`docs/promises.md#2-unknown-is-a-state`), and a query that
     /// is behind must show an order that arrived last. The response itself may be old when it
     /// arrives.
-    fn take_absence(&mut self, seq: OrderSeq) {
+    fn handle_order_not_found(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(absence_ms) = self.live.as_ref().map(|live| live.config.absence_ms) else {
             return;
@@ -509,7 +509,7 @@ impl Engine {
             return;
         }
         if order.is_confirmed() && !forgets {
-            self.take_denial(seq);
+            self.handle_denial(seq);
             return;
         }
         let lost = *order.lost.get_or_insert(now);
@@ -534,7 +534,7 @@ impl Engine {
     }
 
     /// Marks an order as unknown: the dead man's switch may have cancelled it.
-    pub(super) fn lose(&mut self, seq: OrderSeq) {
+    pub(super) fn mark_unknown(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(order) = self.orders.known_mut(seq) else {
             return;

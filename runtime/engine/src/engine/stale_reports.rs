@@ -22,7 +22,7 @@ impl Engine {
     /// Whether a snapshot that agrees may be older than the last fill.
     pub(super) fn may_precede_fill(&self, surface: Surface) -> bool {
         let live = self.live.as_ref();
-        let is_lost = live.is_some_and(|live| live.finds_lost_account(surface));
+        let is_lost = live.is_some_and(|live| live.is_recovering_lost_account(surface));
         self.evidence().may_precede_fill(surface, is_lost)
     }
 

@@ -42,13 +42,13 @@ impl Engine {
         });
         let of_nobody = |trade: &AccountTrade| self.orders.of_venue(trade.order_id).is_none();
         if nameless && trades.iter().any(of_nobody) && !planted!(OwnTradeAsExternal) {
-            self.later(surface, RETRY_MS.0);
+            self.reconcile_later(surface, RETRY_MS.0);
             return;
         }
         let index = usize::from(instrument.0);
         let verified = self.verified_trade(instrument);
         let live = self.live.as_ref();
-        let is_lost = live.is_some_and(|live| live.finds_lost_account(surface));
+        let is_lost = live.is_some_and(|live| live.is_recovering_lost_account(surface));
         let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
         let up = self.stream_up.get(&surface).filter(|_| is_lost);
         // Fills after the stream connected are reported on the stream, and are newer than the
@@ -59,7 +59,7 @@ impl Engine {
             |trade: &&AccountTrade| verified.is_none_or(|known| trade.fill.trade_id > known);
         for trade in trades.iter().filter(is_new) {
             if verified.is_none() || found_until.is_some_and(|until| trade.time <= until) {
-                self.find_trade(instrument, trade);
+                self.note_initial_trade(instrument, trade);
             } else {
                 self.take_trade(instrument, trade);
             }
@@ -91,7 +91,7 @@ impl Engine {
     /// contains it, so its event, if it still arrives, books nothing. A snapshot that may be from
     /// before it does not count as the initial state. Fills of an order since its adoption still
     /// belong to its strategy.
-    fn find_trade(&mut self, instrument: InstrumentId, trade: &AccountTrade) {
+    fn note_initial_trade(&mut self, instrument: InstrumentId, trade: &AccountTrade) {
         if self.orders.of_venue(trade.order_id).is_some() {
             self.take_trade(instrument, trade);
             return;

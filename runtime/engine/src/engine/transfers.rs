@@ -29,7 +29,7 @@ impl Engine {
         if self.evidence().is_outside_equity(surface, reported.asset) {
             let lost = transferred - moved;
             if lost > Amount::ZERO && !is_transfer {
-                self.lose_other_asset(reported.asset, lost);
+                self.count_lost_asset_as_fee(reported.asset, lost);
             }
             return;
         }
@@ -47,7 +47,7 @@ impl Engine {
             && lost > Amount::ZERO
             && self.evidence().is_outside_equity(surface, reported.asset)
         {
-            self.lose_other_asset(reported.asset, lost);
+            self.count_lost_asset_as_fee(reported.asset, lost);
         }
     }
 }

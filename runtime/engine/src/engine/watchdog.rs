@@ -109,7 +109,7 @@ impl Engine {
     pub(super) fn watch_heartbeats(&mut self) {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        if !live.watchdog.lapse(now) {
+        if !live.watchdog.expire(now) {
             return;
         }
         self.set_degraded(DegradedReason::Watchdog, true);
@@ -126,7 +126,7 @@ impl Engine {
                 instrument,
                 what: HeartbeatNotice::Lapsed,
             });
-            self.lose(seq);
+            self.mark_unknown(seq);
             self.ask_for_order(seq);
         }
     }

@@ -22,7 +22,7 @@ impl Engine {
     pub(in super::super) fn watch_trading_status(&mut self) {
         let now = self.now;
         let available = |surface, asset| self.available(surface, asset);
-        for block in self.trading_status.over(available, now) {
+        for block in self.trading_status.ended_blocks(available, now) {
             self.unblock(block);
         }
         let tries = self.trading_status.begin_trials(now);
@@ -41,7 +41,7 @@ impl Engine {
     fn try_countdowns(&mut self) {
         let now = self.now;
         for instrument in self.trading_status.countdowns_to_try(now) {
-            if self.arm_on_trial(instrument) {
+            if self.try_countdown(instrument) {
                 self.trading_status.note_countdown_tried(instrument, now);
             }
         }

@@ -92,14 +92,14 @@ impl Engine {
     }
 
     fn count_refusal(&mut self, party: Party, terms: &OrderTerms, refusal: &Refusal) -> u32 {
-        if !opens(terms) || self.closes_held(party.0, terms) {
+        if !opens(terms) || self.closes_own_position(party.0, terms) {
             return count_exit(&mut self.exit_refusals, party, refusal.code, self.now);
         }
         self.trading_status.count_refusal(party, refusal, self.now)
     }
 
     /// Whether an order closes at most the strategy's position.
-    fn closes_held(&self, strategy: StrategyId, terms: &OrderTerms) -> bool {
+    fn closes_own_position(&self, strategy: StrategyId, terms: &OrderTerms) -> bool {
         let own = &self.ledgers.strategies[usize::from(strategy.0)];
         let held = own.at(terms.instrument, terms.position_side).position.qty;
         let closable = -held * terms.side.sign();
@@ -116,7 +116,7 @@ impl Engine {
         let code = refusal.code;
         let block = match refusal.blame() {
             Blame::Key => {
-                self.deny_right(surface, code, true);
+                self.deny_trading_right(surface, code, true);
                 TradingBlock::Key(surface)
             }
             Blame::Account => {
@@ -132,7 +132,7 @@ impl Engine {
                 TradingBlock::Instrument(terms.instrument)
             }
             Blame::Funds if opens(&terms) => {
-                self.lack_funds(surface, asset, code);
+                self.block_for_funds(surface, asset, code);
                 TradingBlock::Funds(surface, asset)
             }
             Blame::NotSent | Blame::ReduceOnly | Blame::Funds | Blame::Limit | Blame::Order => {
@@ -142,9 +142,11 @@ impl Engine {
         self.trading_status.note_rejected(block);
     }
 
-    fn lack_funds(&mut self, surface: Surface, asset: windvane_model::AssetId, code: i32) {
+    fn block_for_funds(&mut self, surface: Surface, asset: windvane_model::AssetId, code: i32) {
         let block = TradingBlock::Funds(surface, asset);
-        let agreed = self.trading_status.note_short(surface, asset, self.now);
+        let agreed = self
+            .trading_status
+            .note_insufficient_balance(surface, asset, self.now);
         if agreed || self.available(surface, asset) <= Amount::ZERO {
             self.block(block, code);
         }
@@ -172,7 +174,7 @@ impl Engine {
         for block in found.blocks {
             self.unblock(block);
         }
-        self.show_right(surface, submitted);
+        self.confirm_trading_right(surface, submitted);
     }
 
     /// Handles a response to a cancel. Returns whether the cancel was a probe of the trading right.
@@ -191,12 +193,12 @@ impl Engine {
             self.trading_status.note_probed(surface, self.now);
         }
         match outcome {
-            Outcome::Done(_) => self.show_right(surface, self.now),
+            Outcome::Done(_) => self.confirm_trading_right(surface, self.now),
             Outcome::Refused(refusal) if NOTHING_TO_CANCEL.contains(&refusal.code) => {
-                self.show_right(surface, self.now);
+                self.confirm_trading_right(surface, self.now);
             }
             Outcome::Refused(refusal) if refusal.blame() == Blame::Key => {
-                self.deny_right(surface, refusal.code, false);
+                self.deny_trading_right(surface, refusal.code, false);
             }
             Outcome::Refused(_) | Outcome::Unknown => {}
         }
@@ -210,17 +212,19 @@ impl Engine {
             return;
         };
         match outcome {
-            Outcome::Done(_) => self.show_right(surface, self.now),
+            Outcome::Done(_) => self.confirm_trading_right(surface, self.now),
             Outcome::Refused(refusal) if refusal.blame() == Blame::Key => {
-                self.deny_right(surface, refusal.code, false);
+                self.deny_trading_right(surface, refusal.code, false);
             }
             Outcome::Refused(_) | Outcome::Unknown => {}
         }
     }
 
     /// Handles a refusal of the key on a route that needs the trading right.
-    fn deny_right(&mut self, surface: Surface, code: i32, of_order: bool) {
-        let denied = self.trading_status.deny_right(surface, of_order, self.now);
+    fn deny_trading_right(&mut self, surface: Surface, code: i32, of_order: bool) {
+        let denied = self
+            .trading_status
+            .deny_trading_right(surface, of_order, self.now);
         if let Some(block) = denied.block {
             self.block(block, code);
         }
@@ -230,8 +234,8 @@ impl Engine {
     }
 
     /// Handles a response that proves the trading right, for a request made at time `asked`.
-    fn show_right(&mut self, surface: Surface, asked: Time) {
-        if let Some(block) = self.trading_status.show_right(surface, asked) {
+    fn confirm_trading_right(&mut self, surface: Surface, asked: Time) {
+        if let Some(block) = self.trading_status.confirm_trading_right(surface, asked) {
             self.unblock(block);
         }
     }
