@@ -157,7 +157,7 @@ fn a_disarm_waits_until_its_record_is_durable() {
 }
 
 #[test]
-fn renewal_stops_while_the_journal_stalls_and_orders_are_in_doubt_when_it_lapses() {
+fn a_journal_stall_stops_renewals_until_orders_are_unknown() {
     let mut account = ready();
     let order = account.rest();
     account.live(LiveInput::Journal { healthy: false });
@@ -475,7 +475,7 @@ fn waiting(account: &mut Account) -> NewOrder {
 }
 
 #[test]
-fn an_order_may_not_leave_after_its_countdown_expired() {
+fn an_order_is_withheld_after_its_countdown_expired() {
     let mut account = ready();
     let order = waiting(&mut account);
     assert!(account.engine.may_send_now(&order, account.now));
@@ -489,7 +489,7 @@ fn an_order_may_not_leave_after_its_countdown_expired() {
 }
 
 #[test]
-fn after_a_process_stall_an_old_order_may_not_leave() {
+fn after_a_process_stall_an_old_order_is_withheld() {
     let mut account = ready();
     let order = waiting(&mut account);
     let until = account.engine.covered_until(BTC).unwrap();
@@ -503,7 +503,7 @@ fn after_a_process_stall_an_old_order_may_not_leave() {
 }
 
 #[test]
-fn an_order_may_not_leave_after_its_time_limit() {
+fn an_order_is_withheld_after_its_time_limit() {
     let mut account = ready();
     let order = waiting(&mut account);
     account.wait(2);
@@ -513,7 +513,7 @@ fn an_order_may_not_leave_after_its_time_limit() {
 }
 
 #[test]
-fn a_cancelled_or_halted_order_may_not_leave() {
+fn a_cancelled_or_halted_order_is_withheld() {
     let halt = |account: &mut Account| account.handle(Input::Command(Command::Halt));
     let cancel = |account: &mut Account| {
         account.call(MM, |callback, engine| callback.cancel_all(engine, None));
@@ -529,7 +529,7 @@ fn a_cancelled_or_halted_order_may_not_leave() {
 }
 
 #[test]
-fn an_order_of_an_expired_countdown_may_not_leave_under_the_next() {
+fn an_order_of_an_expired_countdown_is_withheld_under_the_next() {
     let mut account = ready();
     let order = waiting(&mut account);
     account.live(LiveInput::Journal { healthy: false });

@@ -64,7 +64,7 @@ fn a_forced_order_proves_a_close_that_the_balance_does_not_fit() {
 }
 
 #[test]
-fn without_a_forced_order_such_a_snapshot_is_not_adopted_at_once() {
+fn a_snapshot_without_a_forced_order_is_not_adopted_at_once() {
     for forced in [
         refused_route(),
         Outcome::Done(StateReport::ForcedOrders(Vec::new())),

@@ -283,7 +283,7 @@ fn one_close_with_status_rejected_proves_nothing() {
 }
 
 #[test]
-fn a_rejected_close_proves_nothing_beside_an_own_closing_order() {
+fn a_rejected_close_proves_nothing_during_an_own_close() {
     let (mut world, _) = holding();
     world.venue.hides_positions = true;
     cut_stream(&mut world);

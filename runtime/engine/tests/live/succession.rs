@@ -137,7 +137,7 @@ fn a_held_order_may_have_been_sent_before_a_kill() {
 }
 
 #[test]
-fn numbers_and_ids_are_never_given_out_again() {
+fn order_numbers_and_ids_are_never_reused() {
     let mut account = ready();
     let order = account.rest();
     let mut account = killed(account, next_config());

@@ -441,7 +441,7 @@ fn during_a_halt_a_lost_cancel_is_repeated_for_an_open_order() {
 }
 
 #[test]
-fn an_order_number_with_another_strategys_name_is_not_ours() {
+fn an_order_number_with_another_strategys_name_is_not_own() {
     let mut account = with(|_| {});
     let order = account.submit(MM, limit(Side::Buy, 900, 1));
     let forged = account.id(OTHER, order);
