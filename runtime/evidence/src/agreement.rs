@@ -160,7 +160,7 @@ impl Evidence<'_> {
         let searched_trades_for = connection.round.searched_trades_for.as_deref();
         let is_past = searched_trades_for
             .is_some_and(|before| has_fill_between(before, differences))
-            && self.lists_past_positions(surface, account);
+            && self.lists_stale_positions(surface, account);
         let quiet = connection.events == connection.round.events_when_asked;
         let is_same = |events: u64| quiet && events == connection.events;
         let (seen, had_event) = match &connection.round.last_differences {

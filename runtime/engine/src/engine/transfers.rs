@@ -16,7 +16,7 @@ impl Engine {
     /// Moves the base of the account's loss limits by the part of an unexplained change that is a
     /// transfer. Called before the balance is accepted, if positions agree.
     pub(super) fn shift_loss_base(&mut self, surface: Surface, reported: &BalanceUpdate) {
-        if self.live.is_none() || !self.evidence().is_untold(surface, reported) {
+        if self.live.is_none() || !self.evidence().is_unexplained_change(surface, reported) {
             return;
         }
         let moved = self.evidence().unexplained_change(surface, reported);
