@@ -28,7 +28,7 @@ pub struct Agreement {
     /// It agrees with the previous snapshot.
     pub agreed: bool,
     /// Account trades, or open orders, were read for the same difference.
-    pub was_looked_for: bool,
+    pub was_searched: bool,
 }
 
 /// Whether the venue is ahead of the books by the same amounts in both lists. A trade that is
@@ -185,7 +185,7 @@ impl Evidence<'_> {
         let is_seen = may_agree && seen.is_some_and(|seen| are_equal(seen));
         Agreement {
             agreed: is_seen && !is_past,
-            was_looked_for: searched_trades_for.is_some_and(are_equal),
+            was_searched: searched_trades_for.is_some_and(are_equal),
         }
     }
 

@@ -73,7 +73,7 @@ pub const OF_ANY_ROUTE: [i32; 10] = [
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Round {
     /// What is requested now.
-    pub step: Step,
+    pub step: RoundStep,
     /// The request that waits for its response, and when it was sent.
     asked: Option<(Subject, Time)>,
     /// When open orders were requested; `None` if the round is about missing trades only.
@@ -97,18 +97,18 @@ impl Round {
     /// A round that reads only the missing trades of one instrument.
     pub fn of_trades(instrument: InstrumentId) -> Self {
         Self {
-            step: Step::Trades(VecDeque::from([instrument])),
+            step: RoundStep::Trades(VecDeque::from([instrument])),
             ..Self::default()
         }
     }
 
     /// A round that reads only the account.
     pub fn of_account() -> Self {
-        Self::of_step(Step::Account)
+        Self::of_step(RoundStep::Account)
     }
 
     /// A round that begins with this step.
-    pub fn of_step(step: Step) -> Self {
+    pub fn of_step(step: RoundStep) -> Self {
         Self {
             step,
             ..Self::default()
@@ -117,7 +117,7 @@ impl Round {
 
     /// Whether trades are read for commissions only.
     pub const fn is_of_fees(&self) -> bool {
-        matches!(self.step, Step::Fees(_)) && self.searched_trades_for.is_none()
+        matches!(self.step, RoundStep::Fees(_)) && self.searched_trades_for.is_none()
     }
 
     /// When the pending request was sent.
@@ -132,12 +132,12 @@ impl Round {
 
     /// Whether the round must read the account and has not requested it yet.
     pub const fn waits_for_snapshot(&self) -> bool {
-        matches!(self.step, Step::Account) && self.asked.is_none()
+        matches!(self.step, RoundStep::Account) && self.asked.is_none()
     }
 
     /// Whether no round runs.
     pub const fn is_idle(&self) -> bool {
-        matches!(self.step, Step::Idle)
+        matches!(self.step, RoundStep::Idle)
     }
 
     /// Whether a request waits for its response.
@@ -160,7 +160,7 @@ impl Round {
 
 /// The step of a round.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub enum Step {
+pub enum RoundStep {
     #[default]
     /// No round runs.
     Idle,
@@ -178,7 +178,7 @@ pub enum Step {
 
 /// To which round a response belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answered {
+pub enum ResponseMatch {
     /// To an abandoned one.
     AbandonedRound,
     /// To none.
@@ -262,7 +262,7 @@ impl Connection {
     }
 
     /// Notes a response, and returns to which round it belongs.
-    pub fn take_answer(&mut self, subject: &Subject) -> Answered {
+    pub fn take_answer(&mut self, subject: &Subject) -> ResponseMatch {
         // A response to an abandoned round says nothing about this one.
         let of_earlier = self
             .abandoned_requests
@@ -270,12 +270,12 @@ impl Connection {
             .position(|(asked, _)| asked == subject);
         if let Some(place) = of_earlier {
             self.abandoned_requests.remove(place);
-            return Answered::AbandonedRound;
+            return ResponseMatch::AbandonedRound;
         }
         if self.round.asked.is_none_or(|(asked, _)| asked != *subject) {
-            return Answered::NotRequested;
+            return ResponseMatch::NotRequested;
         }
         self.round.asked = None;
-        Answered::RunningRound
+        ResponseMatch::RunningRound
     }
 }

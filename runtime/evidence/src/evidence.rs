@@ -23,7 +23,7 @@ use crate::outside_closes::{OutsideCloses, StatedCloses};
 use crate::unconfigured_positions::UnconfiguredPositions;
 
 /// A position: its instrument and side.
-pub type Key = (InstrumentId, PositionSide);
+pub type PositionKey = (InstrumentId, PositionSide);
 
 /// The connection of each surface.
 pub type Connections = BTreeMap<Surface, Connection>;

@@ -64,7 +64,7 @@ struct OutsideOrder {
 
 /// A closed quantity that must be settled with the strategies.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Due {
+pub struct DueClose {
     /// Side of the closing order.
     pub side: Side,
     /// Position side.
@@ -79,7 +79,7 @@ pub struct Due {
     pub made: Time,
 }
 
-impl Due {
+impl DueClose {
     /// The part with this quantity.
     #[must_use]
     pub fn part(&self, qty: i64) -> Self {
@@ -206,7 +206,7 @@ impl ForcedCloses {
 
     /// Marks the order of an event as forced, and takes its part that is booked and not settled.
     /// Returns whether it was known to be forced.
-    pub fn take_reported(&mut self, kind: ForcedClose, update: &OrderUpdate) -> (bool, Due) {
+    pub fn take_reported(&mut self, kind: ForcedClose, update: &OrderUpdate) -> (bool, DueClose) {
         let order = self.order(update);
         let known = order.forced.replace(kind).is_some();
         (known, order.take_due())
@@ -220,7 +220,7 @@ impl ForcedCloses {
 
     /// Marks a listed order as forced, and takes its part that is booked and not settled. A later
     /// event of a fill that the account already contains (`found`) books nothing.
-    pub fn take_listed(&mut self, kind: ForcedClose, listed: &OpenOrder, found: i64) -> Due {
+    pub fn take_listed(&mut self, kind: ForcedClose, listed: &OpenOrder, found: i64) -> DueClose {
         let key = (listed.report.instrument, listed.report.order_id);
         let order = self.listed(kind, key, listed);
         order.find(found);
@@ -246,7 +246,7 @@ impl ForcedCloses {
     }
 
     /// Takes the part of an order that the venue does not know, as a forced close.
-    pub fn take_unknown(&mut self, key: OrderKey) -> Option<Due> {
+    pub fn take_unknown(&mut self, key: OrderKey) -> Option<DueClose> {
         let order = self.orders.get_mut(&key)?;
         order.forced = Some(ForcedClose::Unreported);
         Some(order.take_due())
@@ -326,8 +326,8 @@ impl OutsideOrder {
     }
 
     /// Takes the part that is booked and not settled yet.
-    fn take_due(&mut self) -> Due {
-        let due = Due {
+    fn take_due(&mut self) -> DueClose {
+        let due = DueClose {
             side: self.side,
             position_side: self.position_side,
             qty: self.booked - self.settled,

@@ -14,7 +14,7 @@ use windvane_model::order::{PositionSide, Side};
 use windvane_model::protocol::OrderUpdate;
 use windvane_model::state_report::OpenOrder;
 
-use crate::Key;
+use crate::PositionKey;
 use crate::outside_closes::closing_side;
 
 /// Time from one request about an instrument to the next, while snapshots lack its position.
@@ -24,7 +24,7 @@ const ASK_AGAIN_MS: i64 = 20_000;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ForcedCloseEvidence {
     /// Held positions that a forced order closed, at least in part.
-    closed: BTreeSet<Key>,
+    closed: BTreeSet<PositionKey>,
     /// When the forced orders of an instrument were last requested.
     asked: BTreeMap<InstrumentId, Time>,
     /// Quantities that outside orders executed beyond the fills that events reported.
@@ -69,13 +69,13 @@ impl ForcedCloseEvidence {
     }
 
     /// Whether a listed forced order closed this position, at least in part.
-    pub fn has(&self, key: Key) -> bool {
+    pub fn has(&self, key: PositionKey) -> bool {
         self.closed.contains(&key)
     }
 
     /// Drops evidence about flat positions.
     pub fn review(&mut self, account: &Ledger) {
-        let is_held = |key: &Key| account.at(key.0, key.1).position.qty != 0;
+        let is_held = |key: &PositionKey| account.at(key.0, key.1).position.qty != 0;
         self.closed.retain(is_held);
         self.asked.retain(|id, _| {
             let mut sides = PositionSide::ALL.iter();
@@ -84,7 +84,7 @@ impl ForcedCloseEvidence {
     }
 
     /// Drops the evidence about a position that a snapshot lists again.
-    pub fn forget(&mut self, key: Key) {
+    pub fn forget(&mut self, key: PositionKey) {
         self.closed.remove(&key);
         self.asked.remove(&key.0);
     }
@@ -110,7 +110,7 @@ impl ForcedCloseEvidence {
     }
 
     /// The quantity of a position that outside orders closed and whose fills were not reported.
-    pub fn executed(&self, (id, position_side): Key, closing: Side, now: Time) -> i64 {
+    pub fn executed(&self, (id, position_side): PositionKey, closing: Side, now: Time) -> i64 {
         let closes = self.executed.iter().filter(|((of, _), executed)| {
             (*of, executed.side, executed.position_side) == (id, closing, position_side)
                 && now <= executed.reported_at.plus_ms(EXECUTED_MS)
@@ -119,7 +119,7 @@ impl ForcedCloseEvidence {
     }
 
     /// A snapshot showed what these orders closed.
-    pub fn forget_executed(&mut self, (id, position_side): Key, closing: Side) {
+    pub fn forget_executed(&mut self, (id, position_side): PositionKey, closing: Side) {
         self.executed.retain(|(of, _), executed| {
             (*of, executed.side, executed.position_side) != (id, closing, position_side)
         });

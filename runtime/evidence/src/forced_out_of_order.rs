@@ -21,8 +21,8 @@ use windvane_model::names::Names;
 use windvane_model::order::{PositionSide, Side};
 use windvane_model::protocol::{Fill, OrderUpdate};
 
-use crate::Key;
-use crate::forced::Due;
+use crate::PositionKey;
+use crate::forced::DueClose;
 use crate::outside_closes::take_closed;
 
 /// At most this many own fills and parts of forced closes are remembered, and for this long.
@@ -67,7 +67,7 @@ struct ListedShift {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct UnownedPart {
     reported_at: Time,
-    due: Due,
+    due: DueClose,
     /// The report of the close, without shares.
     report: ForcedCloseReport,
 }
@@ -100,7 +100,7 @@ impl OutOfOrder {
         update: &OrderUpdate,
         fill: &Fill,
         now: Time,
-    ) -> Vec<(Due, ForcedCloseReport)> {
+    ) -> Vec<(DueClose, ForcedCloseReport)> {
         self.forget(now);
         let mut left = fill.qty.0;
         let mut parts = Vec::new();
@@ -142,9 +142,9 @@ impl OutOfOrder {
     pub fn take_later_fills(
         &mut self,
         instrument: InstrumentId,
-        mut rest: Due,
+        mut rest: DueClose,
         now: Time,
-    ) -> (Vec<(StrategyId, Due)>, Due) {
+    ) -> (Vec<(StrategyId, DueClose)>, DueClose) {
         self.forget(now);
         let mut parts = Vec::new();
         for fill in &mut self.fills {
@@ -164,7 +164,7 @@ impl OutOfOrder {
     }
 
     /// How much booked own fills that the venue made after a moment moved a position.
-    pub fn own_fills_after(&self, key: Key, at: Time) -> i64 {
+    pub fn own_fills_after(&self, key: PositionKey, at: Time) -> i64 {
         if at == Time::default() {
             return 0;
         }
@@ -176,7 +176,7 @@ impl OutOfOrder {
     }
 
     /// Keeps the unowned part of a forced close: an earlier fill may still be reported.
-    pub fn keep_unowned_part(&mut self, due: Due, report: &ForcedCloseReport, now: Time) {
+    pub fn keep_unowned_part(&mut self, due: DueClose, report: &ForcedCloseReport, now: Time) {
         if due.qty <= 0 || due.made == Time::default() {
             return;
         }
@@ -194,7 +194,7 @@ impl OutOfOrder {
     }
 
     /// Notes that a position moved by this quantity, and that no held position was closed.
-    pub fn note_shift(&mut self, key: Key, by: i64, now: Time) {
+    pub fn note_shift(&mut self, key: PositionKey, by: i64, now: Time) {
         if by != 0 {
             let (moved, at) = self.moved.entry(key).or_default();
             (*moved, *at) = (*moved + by, now);
@@ -202,7 +202,7 @@ impl OutOfOrder {
     }
 
     /// Whether a position moved so, and no forced close explains it yet.
-    pub fn is_shifted(&self, key: Key) -> bool {
+    pub fn is_shifted(&self, key: PositionKey) -> bool {
         let moved = self.moved.get(&key);
         moved.is_some_and(|(qty, _)| *qty != 0)
     }
@@ -284,7 +284,7 @@ impl ListedShifts {
     pub fn take_moved(
         &mut self,
         out_of_order: &mut OutOfOrder,
-        key: Key,
+        key: PositionKey,
         closing: Side,
         qty: i64,
         order: Option<VenueOrderId>,

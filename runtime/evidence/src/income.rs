@@ -79,7 +79,7 @@ struct PendingQuery {
 
 /// What to do about a balance that moved without a known cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum IncomePlan {
     /// The history is not needed, or explains nothing more.
     Take,
     /// The event of the change may still arrive.
@@ -117,12 +117,12 @@ impl Incomes {
         agreed: Option<Time>,
         account: &AccountSnapshot,
         differences: &[Adjustment],
-    ) -> Plan {
+    ) -> IncomePlan {
         let (surface, now) = (Surface::Futures, evidence.now);
         let from = agreed.filter(|_| evidence.needs_income(surface, account));
         let Some(from) = from else {
             self.query = None;
-            return Plan::Take;
+            return IncomePlan::Take;
         };
         let known = self.query.take();
         let is_known = |known: &PendingQuery| have_equal_direction(&known.about, differences);
@@ -138,17 +138,17 @@ impl Incomes {
         };
         if self.refused {
             if now > query.first_asked.plus_ms(EVENT_LATE_MS) {
-                return Plan::Take;
+                return IncomePlan::Take;
             }
             self.query = Some(query);
-            return Plan::Wait;
+            return IncomePlan::Wait;
         }
         let again = query.answered;
         self.query = Some(query);
         if again {
             let in_time = self.may_be_late(now);
             if self.is_explained(evidence, surface, account) || !in_time {
-                return Plan::Take;
+                return IncomePlan::Take;
             }
         }
         if let Some(query) = &mut self.query {
@@ -156,7 +156,7 @@ impl Incomes {
             query.found.clear();
             query.answered = false;
         }
-        Plan::Ask { again }
+        IncomePlan::Ask { again }
     }
 
     /// The account agrees or was accepted: a later change needs its own explanation.

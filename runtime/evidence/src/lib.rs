@@ -45,4 +45,4 @@ pub mod transfers;
 pub mod unconfigured_positions;
 pub mod user_stream;
 
-pub use evidence::{Connections, Evidence, Key, NO_CONNECTIONS, NO_DEGRADED_REASONS};
+pub use evidence::{Connections, Evidence, NO_CONNECTIONS, NO_DEGRADED_REASONS, PositionKey};

@@ -24,7 +24,7 @@ const ROUNDING_PARTS: i128 = 500;
 
 /// The coins of a strategy in one instrument.
 #[derive(Clone, Copy, Debug)]
-pub struct Holder {
+pub struct CoinHolder {
     /// The strategy.
     pub strategy: StrategyId,
     /// The instrument.
@@ -90,11 +90,11 @@ impl Evidence<'_> {
     }
 
     /// The coins of each strategy; negative if it sold coins that other strategies hold.
-    pub fn holders(&self, coin: InstrumentId) -> Vec<Holder> {
+    pub fn holders(&self, coin: InstrumentId) -> Vec<CoinHolder> {
         let of_instrument = |instrument: InstrumentId| {
             let grains = Grains::of(&self.instruments[usize::from(instrument.0)]);
             let own = self.ledgers.strategies.iter().enumerate();
-            own.map(move |(index, ledger)| Holder {
+            own.map(move |(index, ledger)| CoinHolder {
                 strategy: StrategyId(index as u16),
                 instrument,
                 held: grains.amount(ledger.at(instrument, SIDE).position.held(grains)),
@@ -132,7 +132,7 @@ impl Evidence<'_> {
     }
 
     /// The quantity that a strategy gives up for coins that are missing, in whole steps.
-    pub fn qty_of_coins(&self, holder: &Holder, coins: Amount) -> i64 {
+    pub fn qty_of_coins(&self, holder: &CoinHolder, coins: Amount) -> i64 {
         let (strategy, id) = (holder.strategy, holder.instrument);
         let rules = &self.instruments[usize::from(id.0)];
         let own = self.ledgers.strategies[usize::from(strategy.0)].at(id, SIDE);

@@ -25,7 +25,7 @@ use windvane_model::planted;
 use windvane_model::protocol::{BalanceUpdate, Fill, OrderUpdate, PositionUpdate};
 use windvane_model::state_report::AccountSnapshot;
 
-use crate::{Evidence, Key};
+use crate::{Evidence, PositionKey};
 
 /// Reduce-only order rejected, and position not sufficient (docs/interface/errors.md#20xx). In
 /// hedge mode no order has the reduce-only flag.
@@ -36,26 +36,26 @@ pub const REDUCES_NOTHING: [i32; 2] = [-2022, -2024];
 const CLOSED_BEFORE_MS: i64 = 1_000;
 
 /// Closed quantities by position, signed like the closing side.
-pub type ExplainedCloses = BTreeMap<Key, i64>;
+pub type ExplainedCloses = BTreeMap<PositionKey, i64>;
 
 /// Positions with a time, by the venue's clock, after which own fills may be newer than the close.
-pub type StatedCloses = BTreeMap<Key, Time>;
+pub type StatedCloses = BTreeMap<PositionKey, Time>;
 
 /// The venue's time of the last outside close that account trades listed, for positions with a due
 /// close.
-pub type ListedCloses = BTreeMap<Key, Time>;
+pub type ListedCloses = BTreeMap<PositionKey, Time>;
 
 /// The state of outside closes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct OutsideCloses {
     /// Held positions that the last snapshot did not list.
-    unlisted: BTreeSet<Key>,
+    unlisted: BTreeSet<PositionKey>,
     /// Positions that the venue refused to reduce because it has none.
-    refused: BTreeSet<Key>,
+    refused: BTreeSet<PositionKey>,
     /// Closed quantities that no strategy gave up yet, signed like the closing orders.
-    due: BTreeMap<Key, i64>,
+    due: BTreeMap<PositionKey, i64>,
     /// Closed quantities in accepted snapshots: their events may still arrive.
-    read: BTreeMap<Key, ClosedQty>,
+    read: BTreeMap<PositionKey, ClosedQty>,
     /// Quantities that strategies gave up: a late own fill may turn out to be the close.
     settled: BTreeMap<(StrategyId, InstrumentId, PositionSide), ClosedQty>,
 }
@@ -73,23 +73,23 @@ pub struct ClosedQty {
 
 impl OutsideCloses {
     /// Whether the venue refused to reduce a position because it has none.
-    pub fn was_refused(&self, key: Key) -> bool {
+    pub fn was_refused(&self, key: PositionKey) -> bool {
         self.refused.contains(&key)
     }
 
     /// The venue refused to reduce a position because it has none.
-    pub fn note_refused(&mut self, key: Key) {
+    pub fn note_refused(&mut self, key: PositionKey) {
         self.refused.insert(key);
     }
 
     /// A snapshot lists a held position.
-    pub fn note_listed(&mut self, key: Key) {
+    pub fn note_listed(&mut self, key: PositionKey) {
         self.unlisted.remove(&key);
         self.refused.remove(&key);
     }
 
     /// Snapshots or events do not show these held positions, or as smaller.
-    pub fn note_unlisted(&mut self, keys: impl IntoIterator<Item = Key>) {
+    pub fn note_unlisted(&mut self, keys: impl IntoIterator<Item = PositionKey>) {
         self.unlisted.extend(keys);
     }
 
@@ -101,14 +101,14 @@ impl OutsideCloses {
     /// Forgets positions that are flat by now. Returns the instruments of the others that are not
     /// listed.
     pub fn review(&mut self, account: &Ledger) -> BTreeSet<InstrumentId> {
-        let is_held = |key: &Key| account.at(key.0, key.1).position.qty != 0;
+        let is_held = |key: &PositionKey| account.at(key.0, key.1).position.qty != 0;
         self.unlisted.retain(is_held);
         self.refused.retain(is_held);
         self.unlisted.iter().map(|(id, _)| *id).collect()
     }
 
     /// Whether strategies still have to give up a close of a position.
-    pub fn is_due(&self, key: Key) -> bool {
+    pub fn is_due(&self, key: PositionKey) -> bool {
         self.due.contains_key(&key)
     }
 
@@ -118,17 +118,17 @@ impl OutsideCloses {
     }
 
     /// Strategies have to give up a closed quantity, signed like the closing orders.
-    pub fn add_due(&mut self, key: Key, closed: i64) {
+    pub fn add_due(&mut self, key: PositionKey, closed: i64) {
         *self.due.entry(key).or_default() += closed;
     }
 
     /// Takes everything that is due.
-    pub fn take_all_due(&mut self) -> BTreeMap<Key, i64> {
+    pub fn take_all_due(&mut self) -> BTreeMap<PositionKey, i64> {
         std::mem::take(&mut self.due)
     }
 
     /// Puts a close back that cannot be settled yet.
-    pub fn put_back(&mut self, key: Key, due: i64) {
+    pub fn put_back(&mut self, key: PositionKey, due: i64) {
         self.due.insert(key, due);
     }
 
@@ -139,7 +139,7 @@ impl OutsideCloses {
 
     /// The quantity that orders of this side closed, that is still due, and that no event of
     /// another order explains; `explained` is the explained quantity.
-    pub fn open_due(&self, key: Key, closing: Side, explained: i64) -> i64 {
+    pub fn open_due(&self, key: PositionKey, closing: Side, explained: i64) -> i64 {
         let due = self.due.get(&key).copied().unwrap_or_default();
         let mut open = due - explained;
         take_closed(&mut open, closing, i64::MAX)
@@ -147,7 +147,13 @@ impl OutsideCloses {
 
     /// Takes the part that a forced close explains out of [`Self::open_due`], and returns that
     /// quantity; `None` if nothing is due.
-    pub fn take_due(&mut self, key: Key, closing: Side, qty: i64, explained: i64) -> Option<i64> {
+    pub fn take_due(
+        &mut self,
+        key: PositionKey,
+        closing: Side,
+        qty: i64,
+        explained: i64,
+    ) -> Option<i64> {
         let due = self.due.get_mut(&key)?;
         let mut open = *due - explained;
         let taken = take_closed(&mut open, closing, qty);
@@ -159,7 +165,7 @@ impl OutsideCloses {
     /// the snapshot contains fills.
     pub fn note_snapshot_close(
         &mut self,
-        key: Key,
+        key: PositionKey,
         closing: Side,
         qty: i64,
         quote: Amount,
@@ -175,7 +181,7 @@ impl OutsideCloses {
     }
 
     /// The venue's time up to which an accepted snapshot with a close of this side contains fills.
-    pub fn snapshot_close_until(&self, key: Key, closing: Side) -> Option<Time> {
+    pub fn snapshot_close_until(&self, key: PositionKey, closing: Side) -> Option<Time> {
         let read = self.read.get(&key)?;
         (read.qty.signum() == closing.sign()).then_some(read.until)
     }
@@ -234,7 +240,10 @@ impl OutsideCloses {
 }
 
 /// The entries of another configuration's positions, under the ids of the present one.
-pub fn renamed<T: Copy>(old: &BTreeMap<Key, T>, names: &Names) -> impl Iterator<Item = (Key, T)> {
+pub fn renamed<T: Copy>(
+    old: &BTreeMap<PositionKey, T>,
+    names: &Names,
+) -> impl Iterator<Item = (PositionKey, T)> {
     old.iter().filter_map(|((id, side), value)| {
         let id = names.instruments.get(id)?;
         Some(((*id, *side), *value))
@@ -262,9 +271,9 @@ impl ClosedQty {
 #[derive(Clone, Debug, Default)]
 pub struct ListedPositions {
     /// Positions that it lists.
-    pub listed: Vec<Key>,
+    pub listed: Vec<PositionKey>,
     /// Positions that it does not list, and that no own order closed.
-    pub unlisted: Vec<Key>,
+    pub unlisted: Vec<PositionKey>,
 }
 
 /// Positions that a pending account event shows as smaller than the books.
@@ -273,9 +282,9 @@ pub struct SmallerPositions {
     /// Since when the event is pending.
     pub since: Time,
     /// All of them, also those that it leaves out while its balance fits their close.
-    pub stated: Vec<Key>,
+    pub stated: Vec<PositionKey>,
     /// Those that it lists and that no own order can have closed.
-    pub unexplained: Vec<Key>,
+    pub unexplained: Vec<PositionKey>,
 }
 
 /// Whether a snapshot lists neither a balance nor a position.
@@ -284,7 +293,7 @@ fn is_empty(account: &AccountSnapshot) -> bool {
 }
 
 /// The position that a report is about.
-pub(crate) fn key_of(reported: &PositionUpdate) -> Key {
+pub(crate) fn key_of(reported: &PositionUpdate) -> PositionKey {
     (reported.instrument, reported.position_side)
 }
 
@@ -304,11 +313,11 @@ pub(crate) fn take_closed(moved: &mut i64, closing: Side, qty: i64) -> i64 {
 impl Evidence<'_> {
     /// Positions that the books hold and a snapshot does not list. A snapshot that lists nothing at
     /// all proves nothing, unless an account event agrees.
-    fn unlisted_in(&self, surface: Surface, account: &AccountSnapshot) -> Vec<(Key, i64)> {
+    fn unlisted_in(&self, surface: Surface, account: &AccountSnapshot) -> Vec<(PositionKey, i64)> {
         if surface != Surface::Futures || planted!(UnlistedPositionKept) {
             return Vec::new();
         }
-        let listed = |key: Key| {
+        let listed = |key: PositionKey| {
             let mut positions = account.positions.iter();
             positions.any(|reported| (reported.instrument, reported.position_side) == key)
         };
@@ -348,7 +357,7 @@ impl Evidence<'_> {
             .map(|(statement, _)| statement)
     }
 
-    fn is_stated_flat(&self, surface: Surface, key: Key) -> bool {
+    fn is_stated_flat(&self, surface: Surface, key: PositionKey) -> bool {
         let statement = self.pending_account_event(surface);
         let mut positions = statement
             .into_iter()
@@ -421,18 +430,18 @@ impl Evidence<'_> {
     }
 
     /// Whether the venue refused to reduce a position, or lists a forced order that closed it.
-    fn has_close_evidence(&self, key: Key) -> bool {
+    fn has_close_evidence(&self, key: PositionKey) -> bool {
         self.outside_closes.was_refused(key) || self.forced_close_evidence.has(key)
     }
 
-    fn all_have_evidence(&self, held: &[(Key, i64)]) -> bool {
+    fn all_have_evidence(&self, held: &[(PositionKey, i64)]) -> bool {
         let mut keys = held.iter();
         keys.all(|(key, _)| self.has_close_evidence(*key))
     }
 
     /// Whether a pending account event shows a smaller position, and the running snapshot may be
     /// older.
-    fn may_be_behind_close(&self, surface: Surface, key: Key) -> bool {
+    fn may_be_behind_close(&self, surface: Surface, key: PositionKey) -> bool {
         let connection = self.connection(surface);
         let Some((connection, (statement, _))) = connection
             .and_then(|connection| Some((connection, connection.pending_event.as_ref()?)))
@@ -447,7 +456,11 @@ impl Evidence<'_> {
     /// Held positions that an account event leaves out, as it may do with flat ones, while its
     /// balance fits their close. That alone does not degrade the run: another symbol may have moved
     /// the balance.
-    fn omitted_closes(&self, surface: Surface, statement: &AccountSnapshot) -> Vec<(Key, i64)> {
+    fn omitted_closes(
+        &self,
+        surface: Surface,
+        statement: &AccountSnapshot,
+    ) -> Vec<(PositionKey, i64)> {
         let mut held = self.held_positions(surface);
         held.retain(|(key, _)| {
             !statement
@@ -455,8 +468,9 @@ impl Evidence<'_> {
                 .iter()
                 .any(|reported| key_of(reported) == *key)
         });
-        let fits = |closes: &[(Key, i64)]| {
-            let quote = |(key, _): &(Key, i64)| self.instruments[usize::from(key.0.0)].quote;
+        let fits = |closes: &[(PositionKey, i64)]| {
+            let quote =
+                |(key, _): &(PositionKey, i64)| self.instruments[usize::from(key.0.0)].quote;
             let mut assets = closes.iter().map(quote);
             assets.all(|asset| self.fits_closes(surface, statement, asset, closes))
         };
@@ -467,7 +481,7 @@ impl Evidence<'_> {
     }
 
     /// Whether an own order was open at that time that may have closed this quantity of a position.
-    pub fn may_have_closed(&self, key: Key, qty: i64, at: Time) -> bool {
+    pub fn may_have_closed(&self, key: PositionKey, qty: i64, at: Time) -> bool {
         self.orders.iter().any(|order| {
             let terms = &order.terms;
             (terms.instrument, terms.position_side, terms.side) == (key.0, key.1, closing_side(qty))
@@ -476,7 +490,7 @@ impl Evidence<'_> {
     }
 
     /// Whether own orders executed the close of a position, and their fills are still in flight.
-    fn is_closed_by_own(&self, (id, side): Key, qty: i64) -> bool {
+    fn is_closed_by_own(&self, (id, side): PositionKey, qty: i64) -> bool {
         let closing = self.orders.iter().filter(|order| {
             let terms = &order.terms;
             (terms.instrument, terms.position_side, terms.side) == (id, side, closing_side(qty))
@@ -521,7 +535,7 @@ impl Evidence<'_> {
         read: &AccountSnapshot,
         is_old: bool,
     ) -> ListedPositions {
-        let listed: BTreeSet<Key> = (read.positions.iter())
+        let listed: BTreeSet<PositionKey> = (read.positions.iter())
             .filter(|reported| reported.qty.0 != 0)
             .map(|reported| (reported.instrument, reported.position_side))
             .collect();
@@ -546,7 +560,7 @@ impl Evidence<'_> {
         if surface != Surface::Futures {
             return None;
         }
-        let mut stated: Vec<(Key, i64)> = (statement.positions.iter())
+        let mut stated: Vec<(PositionKey, i64)> = (statement.positions.iter())
             .filter_map(|reported| Some((key_of(reported), self.closed_by(reported)?)))
             .collect();
         let mut closed = stated.clone();
@@ -561,7 +575,7 @@ impl Evidence<'_> {
 
     /// The venue's time after which own fills may be newer than the close of a position. `stated`
     /// is when an event first reported the position otherwise than the books.
-    pub fn closed_after(&self, key: Key, stated: Option<Time>) -> Time {
+    pub fn closed_after(&self, key: PositionKey, stated: Option<Time>) -> Time {
         let quote = self.instruments[usize::from(key.0.0)].quote;
         let connection = self.connection(Surface::Futures);
         let event = connection.and_then(|connection| connection.newest_events.balance(quote));
@@ -571,7 +585,7 @@ impl Evidence<'_> {
 
     /// The position that a refused closing order shows to be closed: there is nothing to reduce,
     /// and no other own order could have closed it.
-    pub fn refused_close(&self, seq: OrderSeq) -> Option<Key> {
+    pub fn refused_close(&self, seq: OrderSeq) -> Option<PositionKey> {
         let terms = self.orders.known(seq)?.terms;
         let key = (terms.instrument, terms.position_side);
         let qty = self.account_qty(key.0, key.1);

@@ -47,7 +47,7 @@ pub struct OutsideOrders(BTreeMap<OrderKey, PendingQuery>);
 
 /// What a response about an outside order means.
 #[derive(Clone, Copy, Debug)]
-pub enum Found<'a> {
+pub enum OutsideOrderAnswer<'a> {
     /// It is a forced order.
     Forced(&'a OpenOrder),
     /// It is an order of a person or a program.
@@ -127,25 +127,25 @@ impl OutsideOrders {
         key: OrderKey,
         outcome: &'a Outcome<StateReport>,
         now: Time,
-    ) -> Option<(PositionSide, Found<'a>)> {
+    ) -> Option<(PositionSide, OutsideOrderAnswer<'a>)> {
         let query = self.0.get_mut(&key)?;
         query.waits = false;
         let query = *query;
         let found = match outcome {
             Outcome::Done(StateReport::OutsideOrder(order)) if order.report.order_id == key.1 => {
                 if ForcedClose::of_order(order).is_some() {
-                    Found::Forced(order)
+                    OutsideOrderAnswer::Forced(order)
                 } else {
-                    Found::ByHand
+                    OutsideOrderAnswer::ByHand
                 }
             }
             Outcome::Refused(refusal)
                 if !OF_ANY_ROUTE.contains(&refusal.code)
                     && now > query.listed.plus_ms(READ_LAG_MS) =>
             {
-                Found::Unknown(query.made)
+                OutsideOrderAnswer::Unknown(query.made)
             }
-            _ if now > query.listed.plus_ms(ANSWERED_MS) => Found::Unknown(query.made),
+            _ if now > query.listed.plus_ms(ANSWERED_MS) => OutsideOrderAnswer::Unknown(query.made),
             _ => return None,
         };
         self.0.remove(&key);

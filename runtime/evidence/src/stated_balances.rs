@@ -32,11 +32,11 @@ const SUMS: usize = 64;
 /// Balances that account events of the present user streams report and the books did not reach yet,
 /// the oldest first.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct StatedBalances(BTreeMap<(Surface, AssetId), VecDeque<Sum>>);
+pub struct StatedBalances(BTreeMap<(Surface, AssetId), VecDeque<StatedBalance>>);
 
 /// A balance as an event reported it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Sum {
+struct StatedBalance {
     total: Amount,
     /// When the event arrived.
     reported_at: Time,
@@ -58,7 +58,7 @@ impl StatedBalances {
             if sums.len() == SUMS {
                 sums.remove(1);
             }
-            sums.push_back(Sum {
+            sums.push_back(StatedBalance {
                 total: balance.total,
                 reported_at: evidence.now,
             });
@@ -69,7 +69,7 @@ impl StatedBalances {
     pub fn review(&mut self, evidence: &Evidence<'_>, surface: Surface) {
         for (key, sums) in self.0.iter_mut().filter(|((of, _), _)| *of == surface) {
             // True commissions that replaced estimates have changed the remembered balances.
-            let is_reached = |sum: &Sum| {
+            let is_reached = |sum: &StatedBalance| {
                 evidence.may_be_stated(key.0, key.1, sum.total)
                     || evidence.had_recently(key.0, key.1, sum.total)
             };
@@ -84,10 +84,11 @@ impl StatedBalances {
     pub fn is_overdue(&self, evidence: &Evidence<'_>, surface: Surface) -> bool {
         let now = evidence.now;
         self.0.iter().any(|((of, asset), sums)| {
-            let is_estimated = |sum: &Sum| evidence.estimates_explain(surface, *asset, sum.total);
-            let is_late = |sum: &Sum| now > sum.reported_at.plus_ms(EXPLAINED_MS);
+            let is_estimated =
+                |sum: &StatedBalance| evidence.estimates_explain(surface, *asset, sum.total);
+            let is_late = |sum: &StatedBalance| now > sum.reported_at.plus_ms(EXPLAINED_MS);
             // By then the true commissions of that time are booked.
-            let is_old = |sum: &Sum| now > sum.reported_at.plus_ms(ESTIMATED_MS);
+            let is_old = |sum: &StatedBalance| now > sum.reported_at.plus_ms(ESTIMATED_MS);
             *of == surface && sums.front().is_some_and(is_late) && {
                 let estimated = sums.iter().rposition(is_estimated);
                 let first = sums.get(estimated.map_or(0, |place| place + 1));

@@ -20,7 +20,7 @@ use windvane_model::order::Surface;
 use windvane_model::protocol::{AccountReason, AccountUpdate};
 
 use crate::stale_reports::READ_LAG_MS;
-use crate::{Evidence, Key};
+use crate::{Evidence, PositionKey};
 
 /// The fill of an account event arrives within this time, or the run is degraded.
 const EXPLAINED_MS: i64 = 3_000;
@@ -31,14 +31,14 @@ const BOOKED_MS: i64 = 1_000;
 /// Positions that account events of the present user stream report and the books do not have.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct StatedPositions {
-    rows: BTreeMap<Key, Stated>,
+    rows: BTreeMap<PositionKey, ContradictingPosition>,
     /// Instruments with outside trades that no order event reported, for which the engine has not
     /// asked yet whether the venue closed a position.
     unreported_trades: BTreeSet<InstrumentId>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Stated {
+struct ContradictingPosition {
     qty: i64,
     /// A later event left out the position: it may be flat now.
     left_out: bool,
@@ -58,9 +58,9 @@ impl StatedPositions {
         evidence: &Evidence<'_>,
         update: &AccountUpdate,
         newest: &AccountUpdate,
-    ) -> Vec<Key> {
+    ) -> Vec<PositionKey> {
         if moves_positions(update.reason) {
-            let listed = |key: &Key| {
+            let listed = |key: &PositionKey| {
                 let mut positions = update.positions.iter();
                 positions.any(|reported| (reported.instrument, reported.position_side) == *key)
             };
@@ -83,7 +83,7 @@ impl StatedPositions {
             {
                 continue;
             }
-            let stated = Stated {
+            let stated = ContradictingPosition {
                 qty: reported.qty.0,
                 left_out: false,
                 reported_at: now,
@@ -107,7 +107,7 @@ impl StatedPositions {
     }
 
     /// Positions that nothing explained in time.
-    pub fn overdue(&self, evidence: &Evidence<'_>) -> Vec<Key> {
+    pub fn overdue(&self, evidence: &Evidence<'_>) -> Vec<PositionKey> {
         let overdue = self.rows.iter().filter(|(key, stated)| {
             evidence.now > stated.since.plus_ms(EXPLAINED_MS)
                 && !evidence.misses_own_fills(**key, stated.qty)
@@ -117,8 +117,8 @@ impl StatedPositions {
 
     /// Selects positions that events report as smaller than the books, or on the other side:
     /// something closed them. In the other positions, outside parties opened more.
-    pub fn smaller(&self, evidence: &Evidence<'_>, keys: &[Key]) -> Vec<Key> {
-        let is_smaller = |key: &&Key| {
+    pub fn smaller(&self, evidence: &Evidence<'_>, keys: &[PositionKey]) -> Vec<PositionKey> {
+        let is_smaller = |key: &&PositionKey| {
             let held = evidence.account_qty(key.0, key.1);
             let stated = self.rows.get(key);
             stated.is_some_and(|stated| is_smaller(stated.qty, held))
@@ -139,7 +139,7 @@ impl StatedPositions {
     }
 
     /// The venue's time of the first event that reports a position differently from the books.
-    pub fn stated_otherwise_since(&self, key: Key) -> Option<Time> {
+    pub fn stated_otherwise_since(&self, key: PositionKey) -> Option<Time> {
         self.rows.get(&key).map(|stated| stated.made)
     }
 
@@ -163,7 +163,7 @@ impl StatedPositions {
 impl Evidence<'_> {
     /// Whether an event from before own fills reports a position that is smaller than in the books
     /// of that time, or on the other side, and no open own order may have closed it.
-    fn was_closed_before_fills(&self, made: Time, key: Key, stated: i64) -> bool {
+    fn was_closed_before_fills(&self, made: Time, key: PositionKey, stated: i64) -> bool {
         let connection = self.connection(Surface::Futures);
         let (Some(connection), Some(offset_ns)) =
             (connection, self.clock_offset_ns(Surface::Futures))
@@ -185,14 +185,14 @@ impl Evidence<'_> {
             && !self.may_have_closed(key, before, booked)
     }
 
-    fn held_recently(&self, key: Key, qty: i64) -> bool {
+    fn held_recently(&self, key: PositionKey, qty: i64) -> bool {
         let connection = self.connection(Surface::Futures);
         connection.is_some_and(|connection| connection.history.had_position(self.now, key, qty))
     }
 
     /// Whether own orders executed more than is booked, and the missing fills in flight explain the
     /// reported position.
-    fn misses_own_fills(&self, (id, side): Key, qty: i64) -> bool {
+    fn misses_own_fills(&self, (id, side): PositionKey, qty: i64) -> bool {
         let difference = qty - self.account_qty(id, side);
         let of_position = self.orders.iter().filter(|order| {
             let terms = &order.terms;

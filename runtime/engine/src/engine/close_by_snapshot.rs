@@ -12,7 +12,7 @@
 //!
 //! Fills of such a close are learned over REST: the engine queries the order and reads its trades.
 
-use windvane_evidence::connection::{Round, Step};
+use windvane_evidence::connection::{Round, RoundStep};
 use windvane_evidence::stale_reports::READ_LAG_MS;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::{StrategyId, Time};
@@ -62,20 +62,20 @@ impl Engine {
             return;
         };
         let pause_ms = match (&connection.round.step, connection.round.asked_since()) {
-            (Step::Account, None) => {
+            (RoundStep::Account, None) => {
                 self.ask_next(surface);
                 READ_MS
             }
-            (Step::Idle, _) if had_round || !running => {
+            (RoundStep::Idle, _) if had_round || !running => {
                 self.begin_round(surface);
                 ROUND_MS
             }
-            (Step::Idle, _) => {
+            (RoundStep::Idle, _) => {
                 connection.round = Round::of_account();
                 self.ask_next(surface);
                 READ_MS
             }
-            (Step::Orders | Step::Trades(_) | Step::Income, asked)
+            (RoundStep::Orders | RoundStep::Trades(_) | RoundStep::Income, asked)
                 if running
                     && asked.map_or(connection.round.failures() >= FAILURES, |asked| {
                         now >= asked.plus_ms(QUESTION_MS)

@@ -4,7 +4,7 @@
 //! (`reconcile`) decides when to request the account.
 
 use windvane_evidence::agreement::{Agreement, MOVING_READS, have_equal_positions};
-use windvane_evidence::connection::{Connection, Step};
+use windvane_evidence::connection::{Connection, RoundStep};
 use windvane_evidence::stale_reports::{READ_LAG_MS, SnapshotAge};
 use windvane_model::decimal::Amount;
 use windvane_model::degraded_reason::DegradedReason;
@@ -121,12 +121,12 @@ impl Engine {
         }
         let Agreement {
             agreed,
-            was_looked_for,
+            was_searched,
         } = self.evidence().agreement(surface, account, &differences);
         let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        if agreed && !was_looked_for {
+        if agreed && !was_searched {
             // Account trades, or orders, are read first: own fills that explain the difference need
             // no adjustment. Trades or orders that were read for another difference, or earlier,
             // may lack the one that explains this difference.
@@ -236,9 +236,9 @@ impl Engine {
         let instruments = self.instruments_of(surface);
         if let Some(connection) = self.connection_mut(surface) {
             connection.round.step = if no_trades {
-                Step::Orders
+                RoundStep::Orders
             } else {
-                Step::Trades(instruments)
+                RoundStep::Trades(instruments)
             };
         }
     }

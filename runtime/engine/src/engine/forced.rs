@@ -2,8 +2,8 @@
 //! and the configured reaction follows. What is known of the venue's orders is in
 //! `windvane_evidence::forced`.
 
-use windvane_evidence::close_gains::Gained;
-use windvane_evidence::forced::{Due, ForcedOrder};
+use windvane_evidence::close_gains::RealizedGain;
+use windvane_evidence::forced::{DueClose, ForcedOrder};
 use windvane_evidence::stale_reports::READ_LAG_MS;
 use windvane_model::decimal::{Amount, div_half_even, pow10};
 use windvane_model::effect::Notice;
@@ -124,7 +124,7 @@ impl Engine {
         if known && fresh + earlier == 0 {
             return;
         }
-        let due = Due {
+        let due = DueClose {
             made: update.transaction_time,
             ..whole.part(fresh + earlier)
         };
@@ -150,9 +150,9 @@ impl Engine {
     pub(super) fn settle(
         &mut self,
         instrument: InstrumentId,
-        due: &Due,
+        due: &DueClose,
         by: ForcedOrder,
-    ) -> (ForcedCloseReport, Due) {
+    ) -> (ForcedCloseReport, DueClose) {
         let (closing, side) = (due.side, due.position_side);
         let held = |qty: i64| (-closing.sign() * qty).max(0);
         let external = self.ledgers.external.at(instrument, side).position.qty;
@@ -207,7 +207,7 @@ impl Engine {
         &mut self,
         strategy: StrategyId,
         instrument: InstrumentId,
-        part: &Due,
+        part: &DueClose,
         by: Option<ForcedOrder>,
     ) -> ForcedShare {
         let (closing, side) = (part.side, part.position_side);
@@ -238,7 +238,7 @@ impl Engine {
     fn deliver_forced_close(
         &mut self,
         instrument: InstrumentId,
-        part: &Due,
+        part: &DueClose,
         (kind, order): ForcedOrder,
         share: &ForcedShare,
     ) {
@@ -395,7 +395,7 @@ impl Engine {
             let price = |part: i64| quote.part(part, qty);
             self.split_fee((id, side), terms.side, gained, price)
         });
-        let due = Due {
+        let due = DueClose {
             side: terms.side,
             position_side: side,
             qty: shown,
@@ -431,7 +431,7 @@ impl Engine {
             return;
         }
         let gained = self.due_gains.take((id, side), whole.side, closed);
-        let due = Due {
+        let due = DueClose {
             made,
             ..whole.part(closed)
         };
@@ -453,7 +453,7 @@ impl Engine {
         &mut self,
         (id, side): (InstrumentId, PositionSide),
         closing: Side,
-        gained: &mut Gained,
+        gained: &mut RealizedGain,
         price: impl Fn(i64) -> Amount,
     ) -> Amount {
         let fee = gained.fee(closing, price);

@@ -1,7 +1,7 @@
 //! Forced closes and own fills that are reported in another order than the venue made them: the shares
 //! of strategies that follow (`windvane_evidence::forced_out_of_order`).
 
-use windvane_evidence::forced::{Due, ForcedOrder};
+use windvane_evidence::forced::{DueClose, ForcedOrder};
 use windvane_model::effect::Notice;
 use windvane_model::forced::{ForcedCloseReport, ForcedShare};
 use windvane_model::ids::{InstrumentId, StrategyId, Time};
@@ -38,14 +38,15 @@ impl Engine {
     pub(super) fn share_with_later_fills(
         &mut self,
         instrument: InstrumentId,
-        rest: Due,
+        rest: DueClose,
         by: Option<ForcedOrder>,
-    ) -> (Vec<ForcedShare>, Due) {
+    ) -> (Vec<ForcedShare>, DueClose) {
         let (parts, rest) = self
             .out_of_order
             .take_later_fills(instrument, rest, self.now);
-        let give =
-            |(strategy, part): (StrategyId, Due)| self.give_share(strategy, instrument, &part, by);
+        let give = |(strategy, part): (StrategyId, DueClose)| {
+            self.give_share(strategy, instrument, &part, by)
+        };
         let shares = parts.into_iter().map(give).collect();
         (shares, rest)
     }
@@ -66,7 +67,12 @@ impl Engine {
 
     /// Reports that a strategy bears a part of a close that was reported earlier. The reaction
     /// followed then.
-    fn deliver_late_share(&mut self, report: &ForcedCloseReport, part: &Due, share: ForcedShare) {
+    fn deliver_late_share(
+        &mut self,
+        report: &ForcedCloseReport,
+        part: &DueClose,
+        share: ForcedShare,
+    ) {
         let report = ForcedCloseReport {
             qty: part.qty,
             quote: part.quote,

@@ -5,8 +5,8 @@
 //! no trade names one, the close counts as a forced close of kind `unreported`: strategies must not
 //! reopen a position that the venue may have liquidated.
 
-use windvane_evidence::Key;
-use windvane_evidence::forced::Due;
+use windvane_evidence::PositionKey;
+use windvane_evidence::forced::DueClose;
 use windvane_model::decimal::Amount;
 use windvane_model::forced::{ForcedClose, ForcedCloseReport};
 use windvane_model::ids::{InstrumentId, VenueOrderId};
@@ -53,7 +53,7 @@ impl Engine {
                 let whole = external.qty.saturating_abs().max(qty);
                 let average = Amount(external.cost.part(qty, whole).0.abs());
                 let value = value.and_then(|value| value.part(side, qty));
-                let due = Due {
+                let due = DueClose {
                     side,
                     position_side,
                     qty,
@@ -80,7 +80,7 @@ impl Engine {
 
     /// The quantity that orders closed which are being queried: the responses will tell who placed
     /// them.
-    fn closed_by_queried_orders(&self, (id, position_side): Key, closing: Side) -> i64 {
+    fn closed_by_queried_orders(&self, (id, position_side): PositionKey, closing: Side) -> i64 {
         let queried = self.outside_orders.keys();
         let parts = queried.filter_map(|key| Some((key.0, self.forced.unsettled_part(*key)?)));
         let closes = parts.filter(|(of, (side, of_side, _))| {

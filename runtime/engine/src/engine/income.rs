@@ -1,8 +1,8 @@
 //! Money that moved without an event: the engine requests the venue's income history and books what it
 //! explains (`windvane_evidence::income`).
 
-use windvane_evidence::connection::Step;
-use windvane_evidence::income::{ASK_AGAIN_MS, Plan};
+use windvane_evidence::connection::RoundStep;
+use windvane_evidence::income::{ASK_AGAIN_MS, IncomePlan};
 use windvane_model::decimal::Amount;
 use windvane_model::effect::{Adjustment, Notice};
 use windvane_model::ids::AssetId;
@@ -34,11 +34,11 @@ impl Engine {
             .incomes
             .plan(&evidence!(self), agreed, account, differences);
         match plan {
-            Plan::Take => return false,
-            Plan::Wait => self.reconcile_later(surface, READ_AGAIN_MS),
-            Plan::Ask { again } => {
+            IncomePlan::Take => return false,
+            IncomePlan::Wait => self.reconcile_later(surface, READ_AGAIN_MS),
+            IncomePlan::Ask { again } => {
                 if let Some(connection) = self.connection_mut(surface) {
-                    connection.round.step = Step::Income;
+                    connection.round.step = RoundStep::Income;
                 }
                 if again {
                     self.reconcile_later(surface, ASK_AGAIN_MS);
@@ -66,7 +66,7 @@ impl Engine {
 
     fn compare_again(&mut self, surface: Surface) {
         if let Some(connection) = self.connection_mut(surface) {
-            connection.round.step = Step::Account;
+            connection.round.step = RoundStep::Account;
         }
     }
 

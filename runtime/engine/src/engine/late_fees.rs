@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use windvane_evidence::connection::{Connection, Round, Step};
+use windvane_evidence::connection::{Connection, Round, RoundStep};
 use windvane_evidence::estimates::EstimatedFee;
 use windvane_evidence::late_fees::{Contained, LateFee, SURFACE, shares_by_value};
 use windvane_model::decimal::Amount;
@@ -68,10 +68,10 @@ impl Engine {
     }
 
     /// The step of a round that reads the trades of fills without a commission.
-    pub(super) fn step_of_fees(&mut self) -> Step {
+    pub(super) fn step_of_fees(&mut self) -> RoundStep {
         self.late_fees.note_asked(self.now);
         let instruments: BTreeSet<_> = self.evidence().fee_trades().map(|(id, _)| id).collect();
-        Step::Fees(instruments.into_iter().collect())
+        RoundStep::Fees(instruments.into_iter().collect())
     }
 
     /// Takes the trades that were requested for commissions.
@@ -98,7 +98,7 @@ impl Engine {
         let Some(connection) = self.connection_mut(SURFACE) else {
             return;
         };
-        if let Step::Fees(left) = &mut connection.round.step {
+        if let RoundStep::Fees(left) = &mut connection.round.step {
             left.pop_front();
         }
         self.settle_account_event(SURFACE);

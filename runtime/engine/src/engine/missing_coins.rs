@@ -1,7 +1,7 @@
 //! Coins of strategies that an outside party sold or withdrew on spot: the degraded reason, and what the
 //! strategies give up (`windvane_evidence::missing_coins`).
 
-use windvane_evidence::missing_coins::Holder;
+use windvane_evidence::missing_coins::CoinHolder;
 use windvane_model::decimal::Amount;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Notice};
@@ -132,7 +132,7 @@ impl Engine {
     }
 
     /// Takes coins from a strategy, rounded up to whole steps, at the present price.
-    fn give_up_coins(&mut self, holder: &Holder, coins: Amount) {
+    fn give_up_coins(&mut self, holder: &CoinHolder, coins: Amount) {
         let (strategy, id) = (holder.strategy, holder.instrument);
         let own = self.ledgers.strategies[usize::from(strategy.0)].at(id, SIDE);
         let qty = self.evidence().qty_of_coins(holder, coins);

@@ -8,7 +8,7 @@
 //! Own positions are settled first. Positions of outside parties count after that, against the own
 //! net position: otherwise a close would take a part of theirs.
 
-use windvane_evidence::Key;
+use windvane_evidence::PositionKey;
 use windvane_evidence::outside_closes::closing_side;
 use windvane_model::effect::{Adjustment, Cause};
 use windvane_model::ids::StrategyId;
@@ -33,7 +33,12 @@ impl Engine {
 
     /// The quantity of a strategy's position that orders of this side would close, whatever outside
     /// parties hold.
-    fn opposing_qty(&self, strategy: StrategyId, (id, position_side): Key, closing: Side) -> i64 {
+    fn opposing_qty(
+        &self,
+        strategy: StrategyId,
+        (id, position_side): PositionKey,
+        closing: Side,
+    ) -> i64 {
         let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
         (-closing.sign() * ledger.at(id, position_side).position.qty).max(0)
     }
@@ -67,7 +72,7 @@ impl Engine {
         &mut self,
         strategy: StrategyId,
         other: StrategyId,
-        (id, position_side): Key,
+        (id, position_side): PositionKey,
         closing: Side,
         qty: i64,
     ) -> bool {
@@ -106,7 +111,7 @@ impl Engine {
     pub(super) fn left_to_opposite(
         &self,
         strategy: StrategyId,
-        key: Key,
+        key: PositionKey,
         closing: Side,
         qty: i64,
     ) -> i64 {
@@ -135,7 +140,7 @@ impl Engine {
     }
 
     /// The quantity that open closing orders may still close.
-    pub(super) fn closes_under_way(&self, (id, position_side): Key, closing: Side) -> i64 {
+    pub(super) fn closes_under_way(&self, (id, position_side): PositionKey, closing: Side) -> i64 {
         let orders = self.orders.iter().filter(|order| {
             let terms = &order.terms;
             self.is_flattening(order.strategy)

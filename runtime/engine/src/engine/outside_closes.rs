@@ -3,7 +3,7 @@
 //! strategies that held it, at the same price, and cancels those of their orders that would now open a
 //! position.
 
-use windvane_evidence::Key;
+use windvane_evidence::PositionKey;
 use windvane_evidence::close_gains::CloseGain;
 use windvane_evidence::outside_closes::closing_side;
 use windvane_model::decimal::Amount;
@@ -61,7 +61,7 @@ impl Engine {
     /// Notes that account events report these positions as closed, at least in part. On a venue
     /// that does not list forced orders, this is the evidence of a forced close: own fills in
     /// flight do not count as outside closes.
-    pub(super) fn note_stated_closes(&mut self, keys: &[Key]) {
+    pub(super) fn note_stated_closes(&mut self, keys: &[PositionKey]) {
         for key in keys {
             let stated = self.stated_positions.stated_otherwise_since(*key);
             let made = self.evidence().closed_after(*key, stated);
@@ -220,7 +220,7 @@ impl Engine {
 
     /// The quantity that orders of this side closed, that is still due, and that no event of
     /// another order explains.
-    pub(super) fn due_close(&self, key: Key, closing: Side) -> i64 {
+    pub(super) fn due_close(&self, key: PositionKey, closing: Side) -> i64 {
         let explained = self.explained_closes.get(&key).copied();
         self.outside_closes
             .open_due(key, closing, explained.unwrap_or_default())

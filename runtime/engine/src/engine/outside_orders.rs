@@ -1,7 +1,7 @@
 //! Queries for outside orders whose trades closed a position, and what follows from the responses
 //! (`windvane_evidence::outside_orders`).
 
-use windvane_evidence::outside_orders::Found;
+use windvane_evidence::outside_orders::OutsideOrderAnswer;
 use windvane_model::effect::Effect;
 use windvane_model::ids::{InstrumentId, VenueOrderId};
 use windvane_model::order::Surface;
@@ -47,11 +47,11 @@ impl Engine {
             return;
         };
         match found {
-            Found::Forced(order) => {
+            OutsideOrderAnswer::Forced(order) => {
                 self.take_forced_order(order);
             }
-            Found::ByHand => self.explain_close_by_hand(key),
-            Found::Unknown(made) => self.report_unknown_order(key, made),
+            OutsideOrderAnswer::ByHand => self.explain_close_by_hand(key),
+            OutsideOrderAnswer::Unknown(made) => self.report_unknown_order(key, made),
         }
         if !self.outside_orders.queries_outside_order(instrument) {
             self.stated_closes.remove(&(instrument, position_side));

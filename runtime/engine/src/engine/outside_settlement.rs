@@ -4,9 +4,9 @@
 //! price of the close. The average price of the unowned position may differ, because outside
 //! parties may have opened the other side since.
 
-use windvane_evidence::Key;
+use windvane_evidence::PositionKey;
 use windvane_evidence::close_values::CloseValue;
-use windvane_evidence::forced::Due;
+use windvane_evidence::forced::DueClose;
 use windvane_model::decimal::Amount;
 use windvane_model::effect::Notice;
 use windvane_model::forced::ForcedCloseReport;
@@ -51,7 +51,7 @@ impl Engine {
     /// it: they held it at that time.
     fn share_rest_of_close(
         &mut self,
-        (id, side): Key,
+        (id, side): PositionKey,
         closing: Side,
         (qty, quote): (i64, Option<Amount>),
         made: Time,
@@ -59,7 +59,7 @@ impl Engine {
         let external = &self.ledgers.external.at(id, side).position;
         let whole = external.qty.saturating_abs().max(qty);
         let average = Amount(external.cost.part(qty, whole.max(1)).0.abs());
-        let due = Due {
+        let due = DueClose {
             side: closing,
             position_side: side,
             qty,
@@ -82,7 +82,7 @@ impl Engine {
     /// Settles one close, and returns the part that no strategy holds.
     fn settle_outside_close(
         &mut self,
-        key: Key,
+        key: PositionKey,
         closing: Side,
         missing: i64,
         value: Option<CloseValue>,
@@ -139,7 +139,7 @@ impl Engine {
     /// explains. A late own fill may still turn out to be the close.
     pub(super) fn note_settled_shares(
         &mut self,
-        key: Key,
+        key: PositionKey,
         closing: Side,
         report: &ForcedCloseReport,
     ) {
@@ -155,7 +155,12 @@ impl Engine {
     }
 
     /// Cancels orders of a strategy that would close more than it holds, the newest first.
-    pub(super) fn cancel_exits(&mut self, strategy: StrategyId, (id, side): Key, closing: Side) {
+    pub(super) fn cancel_exits(
+        &mut self,
+        strategy: StrategyId,
+        (id, side): PositionKey,
+        closing: Side,
+    ) {
         let holding = &self.ledgers.strategies[usize::from(strategy.0)].at(id, side);
         let held = (-closing.sign() * holding.position.qty).max(0);
         let exits = self.orders.of(strategy, Some(id));

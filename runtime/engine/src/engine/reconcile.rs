@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use windvane_evidence::connection::{Answered, OF_ANY_ROUTE, RETRY_MS, Round, Step};
+use windvane_evidence::connection::{OF_ANY_ROUTE, RETRY_MS, ResponseMatch, Round, RoundStep};
 use windvane_model::effect::{Effect, Notice};
 use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId};
 use windvane_model::order::Surface;
@@ -39,7 +39,7 @@ impl Engine {
             return;
         };
         connection.give_up_round();
-        connection.round.step = Step::Orders;
+        connection.round.step = RoundStep::Orders;
         self.ask_next(surface);
     }
 
@@ -49,7 +49,7 @@ impl Engine {
             return;
         };
         match connection.round.step {
-            Step::Idle => self.begin_round(surface),
+            RoundStep::Idle => self.begin_round(surface),
             _ => self.ask_next(surface),
         }
     }
@@ -82,21 +82,23 @@ impl Engine {
             return;
         };
         match &connection.round.step {
-            Step::Trades(left) if left.is_empty() => connection.round.step = Step::Account,
-            Step::Fees(left) if left.is_empty() && connection.round.is_of_fees() => {
+            RoundStep::Trades(left) if left.is_empty() => {
+                connection.round.step = RoundStep::Account
+            }
+            RoundStep::Fees(left) if left.is_empty() && connection.round.is_of_fees() => {
                 connection.round = Round::default();
                 self.plan_round(surface, None);
                 return;
             }
-            Step::Fees(left) if left.is_empty() => connection.round.step = Step::Account,
+            RoundStep::Fees(left) if left.is_empty() => connection.round.step = RoundStep::Account,
             _ => {}
         }
         let subject = match &connection.round.step {
-            Step::Idle => return,
-            Step::Orders => Subject::OpenOrders { surface },
-            Step::Account => Subject::Account { surface },
-            Step::Income => self.incomes.subject(),
-            Step::Trades(left) => {
+            RoundStep::Idle => return,
+            RoundStep::Orders => Subject::OpenOrders { surface },
+            RoundStep::Account => Subject::Account { surface },
+            RoundStep::Income => self.incomes.subject(),
+            RoundStep::Trades(left) => {
                 let instrument = left.front().copied().unwrap_or_default();
                 let verified = self.verified_trade(instrument);
                 Subject::Trades {
@@ -104,7 +106,7 @@ impl Engine {
                     from: verified.map(|id| TradeId(id.0 + 1)),
                 }
             }
-            Step::Fees(left) => {
+            RoundStep::Fees(left) => {
                 let instrument = left.front().copied().unwrap_or_default();
                 let from = self.evidence().first_late_fee(instrument);
                 Subject::Trades { instrument, from }
@@ -170,12 +172,12 @@ impl Engine {
             return;
         };
         match connection.take_answer(subject) {
-            Answered::AbandonedRound => {
+            ResponseMatch::AbandonedRound => {
                 self.ask_next(surface);
                 return;
             }
-            Answered::NotRequested => return,
-            Answered::RunningRound => {}
+            ResponseMatch::NotRequested => return,
+            ResponseMatch::RunningRound => {}
         }
         match outcome {
             Outcome::Done(state_report) => {
@@ -192,7 +194,7 @@ impl Engine {
                 // instead.
                 connection.round.succeed();
                 connection.no_trades = true;
-                connection.round.step = Step::Account;
+                connection.round.step = RoundStep::Account;
                 self.list_orders_for_trades(surface);
                 self.settle_account_event(surface);
                 self.ask_next(surface);
@@ -230,7 +232,7 @@ impl Engine {
                 let step = self
                     .connection_mut(surface)
                     .map(|connection| &connection.round.step);
-                if matches!(step, Some(Step::Fees(_))) {
+                if matches!(step, Some(RoundStep::Fees(_))) {
                     self.take_fee_trades(*instrument, trades, *more);
                 } else {
                     self.take_trades(surface, *instrument, trades, *more);
@@ -255,7 +257,7 @@ impl Engine {
         let now = self.now;
         let connection = self.connection_mut(surface);
         if connection.is_some_and(|connection| {
-            connection.stream_up && matches!(connection.round.step, Step::Idle)
+            connection.stream_up && matches!(connection.round.step, RoundStep::Idle)
         }) {
             self.timers.set(now, Timer::Reconcile { surface });
         }

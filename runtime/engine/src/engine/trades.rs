@@ -1,7 +1,7 @@
 //! The account's trades. The engine reads them where the stream may have missed fills, and books
 //! each trade once, under the order to which it belongs.
 
-use windvane_evidence::connection::{RETRY_MS, Round, Step};
+use windvane_evidence::connection::{RETRY_MS, Round, RoundStep};
 use windvane_model::effect::Notice;
 use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId};
 use windvane_model::order::{OrderStatus, Surface};
@@ -22,9 +22,9 @@ impl Engine {
         };
         let missed = connection.last_clean_round.is_none() && !connection.no_trades;
         connection.round.step = if missed {
-            Step::Trades(instruments)
+            RoundStep::Trades(instruments)
         } else {
-            Step::Account
+            RoundStep::Account
         };
     }
 
@@ -70,7 +70,7 @@ impl Engine {
         let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        if let Step::Trades(left) = &mut connection.round.step
+        if let RoundStep::Trades(left) = &mut connection.round.step
             && (!more || verified.is_none())
         {
             left.pop_front();
@@ -178,7 +178,7 @@ impl Engine {
         if connection.round.is_idle() {
             connection.round = Round::of_trades(instrument);
         } else if connection.round.waits_for_snapshot() {
-            connection.round.step = Step::Trades([instrument].into());
+            connection.round.step = RoundStep::Trades([instrument].into());
             connection.round.last_differences = None;
         } else {
             return;
