@@ -26,8 +26,8 @@ fn filled_after_a_round() -> (Account, OrderSeq, AccountSnapshot) {
     let before = account.own_account();
     account.wait(20);
     account.confirm_countdowns();
-    let told = fill_at(&account, order, 1, 2_000);
-    account.update(told);
+    let reported = fill_at(&account, order, 1, 2_000);
+    account.update(reported);
     (account, order, before)
 }
 
@@ -49,11 +49,11 @@ fn fill_at(account: &Account, order: OrderSeq, trade_id: i64, ms: i64) -> OrderU
 }
 
 /// Answers the queries of this many seconds with this account.
-fn read(account: &mut Account, order: OrderSeq, told: &AccountSnapshot, seconds: u32) {
+fn read(account: &mut Account, order: OrderSeq, reported: &AccountSnapshot, seconds: u32) {
     for _ in 0..seconds {
         for _ in 0..4 {
             let listed = [account.open_order(order)];
-            round(account, &listed, &[], |own| own.clone_from(told));
+            round(account, &listed, &[], |own| own.clone_from(reported));
             account.pass(249);
         }
         account.alive();
@@ -94,12 +94,12 @@ fn a_snapshot_with_a_time_before_a_fill_is_not_adopted() {
 
 #[test]
 fn snapshots_whose_time_never_changes_are_finally_adopted() {
-    let (mut account, order, mut told) = filled_after_a_round();
-    told.positions = vec![position(40)];
-    told.updated = Some(Time::from_millis(1_000));
+    let (mut account, order, mut reported) = filled_after_a_round();
+    reported.positions = vec![position(40)];
+    reported.updated = Some(Time::from_millis(1_000));
     let somebodys = ClientOrderId::new("by-hand").unwrap();
     for n in 1..30 {
-        read(&mut account, order, &told, 20);
+        read(&mut account, order, &reported, 20);
         if qty(&account) == 40 {
             assert!(n > 10, "too soon, after {n}");
             return;
@@ -117,13 +117,13 @@ fn snapshots_whose_time_never_changes_are_finally_adopted() {
 fn taken_without_its_fill(updated: Option<Time>) -> (Account, OrderSeq) {
     let mut account = ready();
     let order = account.rest();
-    let mut told = account.own_account();
-    told.positions = vec![position(4)];
-    told.balances[0].total -= Amount(1_000_000);
-    told.updated = updated;
+    let mut reported = account.own_account();
+    reported.positions = vec![position(4)];
+    reported.balances[0].total -= Amount(1_000_000);
+    reported.updated = updated;
     account.wait(31);
     account.confirm_countdowns();
-    read(&mut account, order, &told, 20);
+    read(&mut account, order, &reported, 20);
     assert_eq!((qty(&account), own_qty(&account)), (4, 0));
     account.notices.clear();
     (account, order)
@@ -134,8 +134,8 @@ fn a_fill_reported_after_a_snapshot_with_it_counts_once() {
     for updated in [Some(Time::from_millis(5_000)), None] {
         let (mut account, order) = taken_without_its_fill(updated);
         let read = account.own_account();
-        let told = fill_at(&account, order, 7, 3_000);
-        account.update(told);
+        let reported = fill_at(&account, order, 7, 3_000);
+        account.update(reported);
         assert_eq!(account.own_account(), read, "{updated:?}");
         assert_eq!(own_qty(&account), 4, "it belongs to the strategy");
         let ledgers = account.engine.ledgers();
@@ -149,8 +149,8 @@ fn a_fill_reported_after_a_snapshot_with_it_counts_once() {
 #[test]
 fn a_fill_newer_than_the_adopted_snapshot_counts() {
     let (mut account, order) = taken_without_its_fill(Some(Time::from_millis(5_000)));
-    let told = fill_at(&account, order, 7, 5_001);
-    account.update(told);
+    let reported = fill_at(&account, order, 7, 5_001);
+    account.update(reported);
     assert_eq!((qty(&account), own_qty(&account)), (8, 4));
 }
 
@@ -158,15 +158,15 @@ fn a_fill_newer_than_the_adopted_snapshot_counts() {
 fn taken_with_a_smaller_balance(less: Amount, updated: Option<Time>) -> (Account, OrderSeq) {
     let mut account = ready();
     let order = account.rest();
-    let mut told = account.own_account();
-    told.balances[0].total -= less;
-    told.updated = updated;
+    let mut reported = account.own_account();
+    reported.balances[0].total -= less;
+    reported.updated = updated;
     account.wait(31);
     account.confirm_countdowns();
-    read(&mut account, order, &told, 20);
+    read(&mut account, order, &reported, 20);
     assert_eq!(
         account.own_account().balances,
-        told.balances,
+        reported.balances,
         "it is adopted"
     );
     account.notices.clear();
@@ -179,8 +179,8 @@ fn a_snapshot_that_changed_no_position_contains_no_fill() {
     for less in [Amount(3), Amount(100_000_000_000)] {
         for updated in [Some(Time::from_millis(5_000)), None] {
             let (mut account, order) = taken_with_a_smaller_balance(less, updated);
-            let told = fill_at(&account, order, 7, 3_000);
-            account.update(told);
+            let reported = fill_at(&account, order, 7, 3_000);
+            account.update(reported);
             assert_eq!((qty(&account), own_qty(&account)), (4, 4), "{updated:?}");
             assert_eq!(adjustments(&account), []);
         }
@@ -192,8 +192,8 @@ fn an_order_placed_after_the_snapshot_request_is_not_in_it() {
     // The venue's clock was ahead when the account was read.
     let (mut account, _) = taken_without_its_fill(Some(Time::from_millis(5_000)));
     let order = account.rest();
-    let told = fill_at(&account, order, 7, 4_000);
-    account.update(told);
+    let reported = fill_at(&account, order, 7, 4_000);
+    account.update(reported);
     assert_eq!((qty(&account), own_qty(&account)), (8, 4));
 }
 
@@ -201,12 +201,12 @@ fn an_order_placed_after_the_snapshot_request_is_not_in_it() {
 fn a_snapshot_that_changes_only_the_balance_contains_no_new_order() {
     let (mut account, first) = taken_without_its_fill(None);
     let order = account.rest();
-    let mut told = account.own_account();
-    told.balances[0].total -= Amount(3_000_000);
+    let mut reported = account.own_account();
+    reported.balances[0].total -= Amount(3_000_000);
     // A whole reconciliation interval; the account is read in its last seconds.
     for _ in 0..4 * 26 {
         let listed = [first, order].map(|order| account.open_order(order));
-        round(&mut account, &listed, &[], |own| own.clone_from(&told));
+        round(&mut account, &listed, &[], |own| own.clone_from(&reported));
         account.pass(249);
         account.alive();
         account.clock();
@@ -214,7 +214,7 @@ fn a_snapshot_that_changes_only_the_balance_contains_no_new_order() {
     }
     assert_eq!(
         account.own_account().balances,
-        told.balances,
+        reported.balances,
         "it is adopted"
     );
     let event = fill_at(&account, order, 7, 3_000);

@@ -45,13 +45,13 @@ pub(super) fn holding() -> Account {
 #[test]
 fn a_transfer_that_the_next_fills_event_shows_is_not_a_loss() {
     let mut account = holding();
-    let mut told = account.own_account();
-    told.balances[0].total += -usdt(1_000);
+    let mut reported = account.own_account();
+    reported.balances[0].total += -usdt(1_000);
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: Surface::Futures,
         reason: AccountReason::Order,
-        balances: told.balances,
-        positions: told.positions,
+        balances: reported.balances,
+        positions: reported.positions,
         transaction_time: Time(0),
         event_time: Time(0),
     })));
@@ -62,13 +62,13 @@ fn a_transfer_that_the_next_fills_event_shows_is_not_a_loss() {
 #[test]
 fn a_charge_of_the_venue_is_a_loss() {
     let mut account = holding();
-    let mut told = account.own_account();
-    told.balances[0].total += -usdt(1_000);
-    told.balances[0].change = -usdt(1_000);
+    let mut reported = account.own_account();
+    reported.balances[0].total += -usdt(1_000);
+    reported.balances[0].change = -usdt(1_000);
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: Surface::Futures,
         reason: AccountReason::Charge,
-        balances: told.balances,
+        balances: reported.balances,
         positions: Vec::new(),
         transaction_time: Time(0),
         event_time: Time(0),
@@ -81,13 +81,13 @@ fn transfers_whose_events_arrive_out_of_order_count_once() {
     let mut account = holding();
     let before = account.own_account().balances[0].total;
     for (ms, total) in [(2, 2_000), (1, 1_000)] {
-        let mut told = account.own_account();
-        told.balances[0].total = before + usdt(total);
-        told.balances[0].change = usdt(1_000);
+        let mut reported = account.own_account();
+        reported.balances[0].total = before + usdt(total);
+        reported.balances[0].change = usdt(1_000);
         account.handle(Input::User(&UserEvent::Account(AccountUpdate {
             surface: Surface::Futures,
             reason: AccountReason::Other,
-            balances: told.balances,
+            balances: reported.balances,
             positions: Vec::new(),
             transaction_time: Time::from_millis(ms),
             event_time: Time::from_millis(ms),
@@ -108,13 +108,13 @@ fn transfers_repeated_on_a_new_connection_count_once() {
             .into_iter()
             .scan(before, |total, (second, change)| {
                 *total += change;
-                let mut told = account.own_account();
-                told.balances[0].total = *total;
-                told.balances[0].change = change;
+                let mut reported = account.own_account();
+                reported.balances[0].total = *total;
+                reported.balances[0].change = change;
                 Some(UserEvent::Account(AccountUpdate {
                     surface: Surface::Futures,
                     reason: AccountReason::Other,
-                    balances: told.balances,
+                    balances: reported.balances,
                     positions: Vec::new(),
                     transaction_time: account.now.plus_ms(second * 1_000),
                     event_time: account.now.plus_ms(second * 1_000),

@@ -232,8 +232,8 @@ fn failed_renewals_are_a_degraded_reason_until_one_is_confirmed() {
     let reasons = account.engine.degraded_reasons();
     let blocked = DegradedReason::TradingBlocked(Surface::Futures);
     assert_eq!(reasons, [DegradedReason::Countdown(BTC), blocked]);
-    let told = account.engine.describe_reasons(&reasons);
-    assert!(told[0].contains("futures:BTCUSDT"), "{told:?}");
+    let reported = account.engine.describe_reasons(&reasons);
+    assert!(reported[0].contains("futures:BTCUSDT"), "{reported:?}");
     account.confirm_countdowns();
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }

@@ -75,8 +75,8 @@ impl Exit {
 
     fn trade(&self, account: &Account) -> AccountTrade {
         let id = account.id(MM, self.order);
-        let told = fill(id, Side::Sell, 7, self.qty, self.qty, self.status());
-        let mut fill = told.fill.unwrap();
+        let reported = fill(id, Side::Sell, 7, self.qty, self.qty, self.status());
+        let mut fill = reported.fill.unwrap();
         fill.price = Price(400);
         fill.quote_qty = instrument().notional(400, self.qty);
         AccountTrade {
@@ -120,16 +120,16 @@ fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
     let lost = instrument().notional(600, exit.qty) + Amount(1_000_000);
     let total = before.balances[0].total - lost;
     for second in 0..seconds {
-        let told = second >= venue.orders_late;
+        let reported = second >= venue.orders_late;
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
-                Subject::OpenOrders { .. } if told && exit.qty == 10_000 => {
+                Subject::OpenOrders { .. } if reported && exit.qty == 10_000 => {
                     Outcome::Done(StateReport::OpenOrders(Vec::new()))
                 }
                 Subject::OpenOrders { .. } => match account.engine.order(exit.order) {
                     Some(_) => {
                         let mut open = account.open_order(exit.order);
-                        if told {
+                        if reported {
                             open.report = exit.report(account);
                         } else {
                             open.report.executed_qty = windvane_model::Qty(0);
@@ -164,7 +164,7 @@ fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
         if account.sent.iter().any(asked) {
             account.take_queries();
             let mut told_of = exit.report(account);
-            if !told {
+            if !reported {
                 told_of.status = OrderStatus::New;
                 told_of.executed_qty = windvane_model::Qty(0);
                 told_of.cum_quote = Amount::ZERO;

@@ -15,9 +15,9 @@ use super::world::nothing;
 const FUTURES: Surface = Surface::Futures;
 
 /// An account snapshot with this cost of the position.
-fn read(account: &mut Account, told: Amount) {
+fn read(account: &mut Account, reported: Amount) {
     account.wait(31);
-    round(account, &[], &[], |own| own.positions[0].cost = told);
+    round(account, &[], &[], |own| own.positions[0].cost = reported);
 }
 
 #[test]
@@ -91,14 +91,14 @@ fn a_balance_difference_changes_an_entry_only_without_trades() {
         let (mut account, rounded) = bought_at_another_entry();
         let known = cost(&account);
         read(&mut account, known);
-        let told = account.engine.balance(Surface::Futures, USDT).total + Amount(7);
+        let reported = account.engine.balance(Surface::Futures, USDT).total + Amount(7);
         account.wait(31);
         // Two snapshots agree, with a query for trades between them.
         for _ in 0..60 {
             while let Some(subject) = account.take_question() {
                 let mut own = account.own_account();
                 own.positions[0].cost = rounded;
-                own.balances[0].total = told;
+                own.balances[0].total = reported;
                 let outcome = match subject {
                     Subject::Trades { .. } if !serves_account_trades => Outcome::Refused(Refusal {
                         code: 404,

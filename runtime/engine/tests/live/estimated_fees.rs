@@ -50,14 +50,14 @@ impl LateStream {
         let id = exchange.account.id(strategy, order);
         let at = exchange.account.now;
         let event = exchange.execute(id, side, realized, at);
-        let told = exchange.account_event(at);
+        let reported = exchange.account_event(at);
         let mut filled = report(id, OrderStatus::Filled, 10_000);
         filled.orig_qty = Qty(10_000);
         filled.order_id = VenueOrderId(exchange.trades.len() as i64);
         filled.cum_quote = event.fill.unwrap().quote_qty;
         filled.update_time = at;
         exchange.account.placed(id, Outcome::Done(filled));
-        let mut events = [UserEvent::Order(event), UserEvent::Account(told)];
+        let mut events = [UserEvent::Order(event), UserEvent::Account(reported)];
         if self.account_first {
             events.reverse();
         }

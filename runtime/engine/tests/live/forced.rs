@@ -15,7 +15,7 @@ use windvane_model::{
     UserEvent, VenueOrderId,
 };
 
-use super::forced_events::told_closes;
+use super::forced_events::delivered_closes;
 use super::reconciliation::trade;
 use super::succession::{killed, next_config};
 use super::support::{
@@ -89,11 +89,11 @@ pub(super) fn held(account: &Account) -> [i64; 3] {
 }
 
 pub(super) fn reports(account: &Account) -> Vec<ForcedCloseReport> {
-    let told = account.notices.iter().filter_map(|notice| match notice {
+    let reported = account.notices.iter().filter_map(|notice| match notice {
         Notice::ForcedClose { report, .. } => Some((**report).clone()),
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 pub(super) fn react(account: &mut Account, reaction: OnLiquidation) {
@@ -183,9 +183,9 @@ fn strategies_share_a_liquidation_in_proportion() {
         .collect();
     assert_eq!(shares, [(15, 15), (5, 5)]);
     for strategy in [MM, OTHER] {
-        let told = (account.events.iter())
+        let reported = (account.events.iter())
             .any(|(to, kind, _)| *to == strategy && *kind == EventKind::Position);
-        assert!(told, "each strategy receives its position");
+        assert!(reported, "each strategy receives its position");
     }
 }
 
@@ -305,15 +305,15 @@ fn account_event(account: &Account, reason: AccountReason, listed: bool) -> User
 fn the_account_event_may_arrive_before_or_after_the_fill() {
     for before in [true, false] {
         let mut account = holding(30, 10);
-        let told = account_event(&account, AccountReason::Order, true);
+        let reported = account_event(&account, AccountReason::Order, true);
         let total = account.engine.balance(FUTURES, USDT).total;
         let fill = marked(sold(9, 40, 40, 40));
         if before {
-            account.handle(Input::User(&told));
+            account.handle(Input::User(&reported));
             account.update(fill);
         } else {
             account.update(fill);
-            account.handle(Input::User(&told));
+            account.handle(Input::User(&reported));
         }
         assert_eq!(held(&account), [0, 0, 0]);
         assert_eq!(
@@ -577,8 +577,8 @@ fn a_payment_of_the_insurance_fund_proves_a_liquidation() {
     });
     minute(&mut account, &[], None, &refused_route());
     let left = wallet_after(&account);
-    let told = account_event(&account, AccountReason::InsuranceClear, true);
-    account.handle(Input::User(&told));
+    let reported = account_event(&account, AccountReason::InsuranceClear, true);
+    account.handle(Input::User(&reported));
     assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     for _ in 0..2 {
         minute(&mut account, &[], Some(left), &refused_route());
@@ -592,12 +592,12 @@ fn a_payment_of_the_insurance_fund_proves_a_liquidation() {
 fn a_payment_after_a_reported_liquidation_is_not_a_second_one() {
     let mut account = holding(30, 10);
     account.update(marked(sold(9, 40, 40, 40)));
-    let mut told = account_event(&account, AccountReason::InsuranceClear, false);
-    if let UserEvent::Account(update) = &mut told {
+    let mut reported = account_event(&account, AccountReason::InsuranceClear, false);
+    if let UserEvent::Account(update) = &mut reported {
         update.balances[0].total = account.engine.balance(FUTURES, USDT).total + Amount(5);
         update.balances[0].change = Amount(5);
     }
-    account.handle(Input::User(&told));
+    account.handle(Input::User(&reported));
     assert_eq!(reports(&account).len(), 1);
 }
 
@@ -653,12 +653,12 @@ fn an_earlier_own_fill_may_arrive_after_a_forced_close() {
         assert_eq!(held(&account), [0, 0, 0], "late: {is_late}");
         let latched = reports(&account).iter().filter(|one| one.latched).count();
         assert_eq!(latched, 1, "the reaction follows once");
-        let told = told_closes(&account).into_iter();
-        let told = told.fold([0, 0], |mut sum, (strategy, event)| {
+        let reported = delivered_closes(&account).into_iter();
+        let reported = reported.fold([0, 0], |mut sum, (strategy, event)| {
             sum[usize::from(strategy.0)] += event.fields[1];
             sum
         });
-        assert_eq!(told, [12, 40], "the late share is delivered too");
+        assert_eq!(reported, [12, 40], "the late share is delivered too");
     }
 }
 
@@ -692,13 +692,13 @@ fn a_listed_forced_close_may_be_newer_than_the_snapshot() {
     // The venue sold 10, and no event reported it. It sells 5 more after each snapshot.
     let first = listed_order(&account, 10);
     let left = wallet_after(&account);
-    let mut told = false;
+    let mut reported = false;
     for _ in 0..300 {
         let mut second = listed_order(&account, 5);
         second.report.order_id = VenueOrderId(501);
         let forced = Outcome::Done(StateReport::ForcedOrders(vec![first, second]));
         answer_round(&mut account, Some((position(30), left)), &forced);
-        if !reports(&account).is_empty() && !std::mem::replace(&mut told, true) {
+        if !reports(&account).is_empty() && !std::mem::replace(&mut reported, true) {
             let mut event = marked(sold(12, 5, 5, 5));
             event.order_id = VenueOrderId(501);
             account.update(event);
@@ -710,7 +710,7 @@ fn a_listed_forced_close_may_be_newer_than_the_snapshot() {
         account.clock();
         account.confirm_countdowns();
     }
-    assert!(told, "the snapshot shows the first close");
+    assert!(reported, "the snapshot shows the first close");
     let reported: Vec<_> = reports(&account).iter().map(|one| one.qty).collect();
     assert_eq!(reported, [10, 5]);
 }

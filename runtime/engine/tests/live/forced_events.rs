@@ -9,7 +9,7 @@ use super::forced::{holding, marked, react, sold};
 use super::support::{Account, BTC, MM, OTHER};
 
 /// The events of forced closes.
-pub(super) fn told_closes(account: &Account) -> Vec<(StrategyId, Event)> {
+pub(super) fn delivered_closes(account: &Account) -> Vec<(StrategyId, Event)> {
     let is_it = |(_, event): &&(StrategyId, Event)| event.kind == EventKind::ForcedClose;
     account.delivered.iter().filter(is_it).copied().collect()
 }
@@ -18,9 +18,9 @@ pub(super) fn told_closes(account: &Account) -> Vec<(StrategyId, Event)> {
 fn each_strategy_receives_its_share_with_price_fee_and_profit() {
     let mut account = holding(30, 10);
     account.update(marked(sold(9, 20, 20, 20)));
-    let told = told_closes(&account);
-    let [(first, mm), (second, other)] = told.as_slice() else {
-        panic!("{told:?}");
+    let reported = delivered_closes(&account);
+    let [(first, mm), (second, other)] = reported.as_slice() else {
+        panic!("{reported:?}");
     };
     assert_eq!((*first, *second), (MM, OTHER));
     // Three quarters of 0.020, bought at 100.0 and sold at 90.0, and of a fee of 4.
@@ -48,7 +48,7 @@ fn the_close_comes_before_the_position_and_the_reaction() {
     .map(place);
     assert!(order[0].is_some() && order.is_sorted(), "{kinds:?}");
     // A strategy without a position receives nothing.
-    assert!(told_closes(&account).iter().all(|(to, _)| *to == MM));
+    assert!(delivered_closes(&account).iter().all(|(to, _)| *to == MM));
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn an_adl_event_has_the_kind_of_adl() {
     let mut event = sold(9, 30, 30, 30);
     event.client_order_id = ClientOrderId::new("adl_autoclose").unwrap();
     account.update(event);
-    assert_eq!(told_closes(&account)[0].1.fields[4], 2);
+    assert_eq!(delivered_closes(&account)[0].1.fields[4], 2);
 }
 
 #[test]
@@ -67,5 +67,5 @@ fn untraded_forced_orders_and_closes_by_hand_send_no_close_event() {
     let mut placed = marked(sold(10, 10, 0, 10));
     (placed.fill, placed.status) = (None, OrderStatus::New);
     account.update(placed);
-    assert_eq!(told_closes(&account), []);
+    assert_eq!(delivered_closes(&account), []);
 }

@@ -33,12 +33,12 @@ fn state_close(account: &mut Account) {
 
 /// An account event reports the wallet balance and these positions.
 fn state_left(account: &mut Account, positions: Vec<PositionUpdate>) {
-    let mut told = account.own_account();
-    told.balances[0].total = wallet_after_loss(account);
+    let mut reported = account.own_account();
+    reported.balances[0].total = wallet_after_loss(account);
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Order,
-        balances: told.balances,
+        balances: reported.balances,
         positions,
         transaction_time: account.now,
         event_time: account.now,
@@ -66,13 +66,13 @@ fn without_forced_orders_an_account_event_alone_is_a_forced_close() {
 /// An account event reports this loss and a flat position. Account snapshots and this response
 /// about forced orders follow.
 fn lose(account: &mut Account, lost: Amount, forced: &Outcome<StateReport>) {
-    let mut told = account.own_account();
-    told.balances[0].total += -lost;
-    let left = told.balances[0].total;
+    let mut reported = account.own_account();
+    reported.balances[0].total += -lost;
+    let left = reported.balances[0].total;
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Order,
-        balances: told.balances,
+        balances: reported.balances,
         positions: vec![position(0)],
         transaction_time: account.now,
         event_time: account.now,
@@ -226,12 +226,12 @@ fn close_before_own_sale(account: &mut Account, sale_ms: i64, by_answer: bool) {
         if let Some(sale) = late.filter(|_| qty < 0) {
             account.update(sale);
         }
-        let mut told = account.own_account();
-        told.balances[0].total = left;
+        let mut reported = account.own_account();
+        reported.balances[0].total = left;
         account.handle(Input::User(&UserEvent::Account(AccountUpdate {
             surface: FUTURES,
             reason: AccountReason::Order,
-            balances: told.balances,
+            balances: reported.balances,
             positions: vec![position(qty)],
             transaction_time: made,
             event_time: made,
@@ -357,12 +357,12 @@ fn a_larger_position_in_an_account_event_is_not_a_close() {
 /// Returns the seconds until the loss limit halts after an event that reports the wallet of a
 /// close, while every snapshot is still older. `None` if it does not halt within 20 seconds.
 fn halts_after(account: &mut Account, lost: i128, made: Time) -> Option<i64> {
-    let mut told = account.own_account();
-    told.balances[0].total += -usdt(lost);
+    let mut reported = account.own_account();
+    reported.balances[0].total += -usdt(lost);
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Order,
-        balances: told.balances,
+        balances: reported.balances,
         positions: Vec::new(),
         transaction_time: made,
         event_time: made,
@@ -446,14 +446,14 @@ fn a_snapshot_older_than_the_event_keeps_the_degraded_reason() {
 #[test]
 fn a_pending_account_event_alone_does_not_halt_after_a_snapshot() {
     let mut account = changes_without_event::holding();
-    let mut told = account.own_account();
-    let wallet = told.balances[0].total;
-    told.balances[0].total = wallet - usdt(200);
+    let mut reported = account.own_account();
+    let wallet = reported.balances[0].total;
+    reported.balances[0].total = wallet - usdt(200);
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Order,
-        balances: told.balances,
-        positions: told.positions,
+        balances: reported.balances,
+        positions: reported.positions,
         transaction_time: account.now,
         event_time: account.now,
     })));

@@ -217,12 +217,13 @@ impl Late {
     }
 
     fn kinds(&self) -> Vec<ForcedClose> {
-        let told = self.account.notices.iter();
-        told.filter_map(|notice| match notice {
-            Notice::ForcedClose { report, .. } => Some(report.kind),
-            _ => None,
-        })
-        .collect()
+        let reported = self.account.notices.iter();
+        reported
+            .filter_map(|notice| match notice {
+                Notice::ForcedClose { report, .. } => Some(report.kind),
+                _ => None,
+            })
+            .collect()
     }
 }
 

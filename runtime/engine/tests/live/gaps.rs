@@ -153,18 +153,18 @@ fn missed_fills_that_cancel_out_are_still_found() {
     rests.order_id = VenueOrderId(2);
     account.update(rests);
     // Both were filled without an event. A later trade of another order has an event.
-    let told = account.submit(MM, limit(Side::Buy, 980, 10));
+    let reported = account.submit(MM, limit(Side::Buy, 980, 10));
     account.confirm_countdowns();
-    let mut told = fill(
-        account.id(MM, told),
+    let mut reported = fill(
+        account.id(MM, reported),
         Side::Buy,
         9,
         10,
         10,
         OrderStatus::Filled,
     );
-    told.order_id = VenueOrderId(3);
-    account.update(told);
+    reported.order_id = VenueOrderId(3);
+    account.update(reported);
     account.wait(31);
     let mut filled = report(bought_id, OrderStatus::Filled, 10);
     filled.order_id = VenueOrderId(number);
@@ -196,9 +196,9 @@ fn missed_fills_that_cancel_out_are_still_found() {
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),
                 Subject::Trades { from, .. } => {
                     asked_from = asked_from.max(from);
-                    let told = from.is_none_or(|from| from.0 <= 6);
+                    let reported = from.is_none_or(|from| from.0 <= 6);
                     StateReport::Trades {
-                        trades: told.then_some(missed).into_iter().collect(),
+                        trades: reported.then_some(missed).into_iter().collect(),
                         more: false,
                     }
                 }

@@ -114,8 +114,8 @@ fn after_a_wiped_folder_the_watch_ends_with_adoption_or_cancel() {
         .map(|order| order.report.client_order_id.to_string())
         .collect();
     assert_eq!(others, ["web-1"]);
-    let told = |notice: &&Notice| matches!(notice, Notice::InstanceWatch { .. });
-    assert_eq!(account.notices.iter().filter(told).count(), 2);
+    let reported = |notice: &&Notice| matches!(notice, Notice::InstanceWatch { .. });
+    assert_eq!(account.notices.iter().filter(reported).count(), 2);
 }
 
 /// The data folder was wiped while a strategy held a position, so its owner is unknown.
@@ -153,8 +153,8 @@ fn after_a_wiped_folder_a_position_prevents_new_exposure() {
 }
 
 /// The number of orders that a watch adopted at its end, from the notices.
-fn told_as_adopted(account: &Account) -> Vec<usize> {
-    let told = account.notices.iter().filter_map(|notice| match notice {
+fn adopted_counts(account: &Account) -> Vec<usize> {
+    let reported = account.notices.iter().filter_map(|notice| match notice {
         Notice::InstanceWatch {
             until: None,
             adopted,
@@ -162,7 +162,7 @@ fn told_as_adopted(account: &Account) -> Vec<usize> {
         } => Some(*adopted),
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn the_end_of_a_watch_reports_the_number_of_adopted_orders() {
     let mut account = start(&open);
     pass(&mut account, WATCH_S + 3, &open);
     assert_eq!(
-        told_as_adopted(&account),
+        adopted_counts(&account),
         [2],
         "one belonged to a removed strategy"
     );
@@ -180,7 +180,7 @@ fn the_end_of_a_watch_reports_the_number_of_adopted_orders() {
     pass(&mut account, 20, &open);
     pass(&mut account, WATCH_S, &[]);
     assert_eq!(account.engine.run_state(), RunState::Ready);
-    assert_eq!(told_as_adopted(&account), [0]);
+    assert_eq!(adopted_counts(&account), [0]);
 }
 
 #[test]
@@ -285,8 +285,8 @@ fn a_running_instance_degrades_when_it_sees_another() {
         assert_eq!(account.engine.run_state(), RunState::Degraded);
         let reasons = account.engine.degraded_reasons();
         assert_eq!(reasons, [DegradedReason::AnotherInstance]);
-        let told = account.engine.describe_reasons(&reasons).join(" ");
-        assert!(told.contains(".8."), "{told}");
+        let reported = account.engine.describe_reasons(&reasons).join(" ");
+        assert!(reported.contains(".8."), "{reported}");
         assert_eq!(
             (cancels(&account), account.engine.orders().iter().count()),
             (0, 0)

@@ -137,14 +137,16 @@ fn fees(account: &Account) -> Amount {
 }
 
 fn booked(account: &Account) -> usize {
-    let told = account.notices.iter();
-    told.filter(|notice| matches!(notice, Notice::LateFee { .. }))
+    let reported = account.notices.iter();
+    reported
+        .filter(|notice| matches!(notice, Notice::LateFee { .. }))
         .count()
 }
 
 fn adjusted(account: &Account) -> usize {
-    let told = account.notices.iter();
-    told.filter(|notice| matches!(notice, Notice::Adjusted { .. }))
+    let reported = account.notices.iter();
+    reported
+        .filter(|notice| matches!(notice, Notice::Adjusted { .. }))
         .count()
 }
 

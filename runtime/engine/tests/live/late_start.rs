@@ -43,10 +43,10 @@ fn buy(account: &mut Account, trade_id: i64) {
 fn trade_at(account: &mut Account, side: Side, trade_id: i64) {
     let order = account.submit(MM, market(side, 4));
     let id = account.id(MM, order);
-    let mut told = fill(id, side, trade_id, 4, 4, OrderStatus::Filled);
-    told.transaction_time = account.now;
-    told.event_time = account.now;
-    account.update(told);
+    let mut reported = fill(id, side, trade_id, 4, 4, OrderStatus::Filled);
+    reported.transaction_time = account.now;
+    reported.event_time = account.now;
+    account.update(reported);
     account
         .sent
         .retain(|request| matches!(request, windvane_model::Request::Read(_)));
@@ -212,7 +212,7 @@ fn after_a_lost_journal_a_stale_snapshot_is_not_adopted() {
 /// The event of a sale of 4 that is made now.
 fn sell_by_hand(account: &mut Account) {
     let somebodys = ClientOrderId::new("by-hand").unwrap();
-    let mut told = fill(somebodys, Side::Sell, 9, 4, 4, OrderStatus::Filled);
-    (told.transaction_time, told.event_time) = (account.now, account.now);
-    account.update(told);
+    let mut reported = fill(somebodys, Side::Sell, 9, 4, 4, OrderStatus::Filled);
+    (reported.transaction_time, reported.event_time) = (account.now, account.now);
+    account.update(reported);
 }

@@ -83,13 +83,13 @@ fn a_lost_stream_degrades_until_the_account_was_compared_again() {
     );
     account.sync();
     assert_eq!(account.engine.run_state(), RunState::Ready);
-    let told: Vec<_> = account
+    let reported: Vec<_> = account
         .events
         .iter()
         .filter(|(strategy, kind, _)| *strategy == MM && *kind == EventKind::RuntimeState)
         .map(|(_, _, fields)| fields[0])
         .collect();
-    assert_eq!(told, [1, 0], "strategies receive degraded, then ready");
+    assert_eq!(reported, [1, 0], "strategies receive degraded, then ready");
 }
 
 #[test]

@@ -113,8 +113,8 @@ fn is_degraded(account: &Account) -> bool {
 }
 
 fn closed(account: &Account) -> Vec<i64> {
-    let told = account.notices.iter();
-    let closed = told.filter_map(|notice| match notice {
+    let reported = account.notices.iter();
+    let closed = reported.filter_map(|notice| match notice {
         Notice::ClosedOutside { qty, .. } => Some(*qty),
         _ => None,
     });
@@ -134,11 +134,11 @@ fn sold(account: &Account) -> Vec<i64> {
 fn missing_coins_degrade_the_run_until_resume_removes_them() {
     for by_event in [true, false] {
         let mut account = holding(Amount::ZERO);
-        let told = money(&account);
+        let reported = money(&account);
         if by_event {
             sell_by_hand(&mut account, 10);
         }
-        let left = if by_event { money(&account) } else { told };
+        let left = if by_event { money(&account) } else { reported };
         read(&mut account, 40, (Amount::ZERO, left));
         assert!(is_degraded(&account), "{by_event}");
         assert_eq!(account.engine.run_state(), RunState::Degraded);

@@ -107,8 +107,9 @@ fn tokens(account: &Account) -> Amount {
 }
 
 fn unpriced(account: &Account) -> usize {
-    let told = account.notices.iter();
-    told.filter(|notice| matches!(notice, Notice::FeeUnpriced { .. }))
+    let reported = account.notices.iter();
+    reported
+        .filter(|notice| matches!(notice, Notice::FeeUnpriced { .. }))
         .count()
 }
 
@@ -336,8 +337,8 @@ fn a_commission_missing_in_the_event_counts_for_its_strategy() {
         let sum = start + totals.realized_pnl + totals.unrealized_pnl - totals.fees;
         assert_eq!(totals.equity, sum, "{priced} {listed}");
         assert_eq!(unpriced(&account), usize::from(!priced));
-        let told = account.engine.unpriced_fees().collect::<Vec<_>>();
-        assert_eq!(told.is_empty(), priced);
+        let reported = account.engine.unpriced_fees().collect::<Vec<_>>();
+        assert_eq!(reported.is_empty(), priced);
     }
 }
 

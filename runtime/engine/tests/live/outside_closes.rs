@@ -130,8 +130,11 @@ fn a_position_closed_while_the_stream_was_down_is_settled() {
     assert!(is_unlisted(&world), "at once");
     assert_ne!(world.account.engine.run_state(), RunState::Ready);
     let reasons = world.account.engine.degraded_reasons();
-    let told = world.account.engine.describe_reasons(&reasons);
-    assert!(told.iter().any(|text| text.contains("BTCUSDT")), "{told:?}");
+    let reported = world.account.engine.describe_reasons(&reasons);
+    assert!(
+        reported.iter().any(|text| text.contains("BTCUSDT")),
+        "{reported:?}"
+    );
     world.pass(20_000);
     assert_eq!(
         (qty(&world.account), own_qty(&world), external_qty(&world)),
@@ -163,8 +166,8 @@ fn a_position_closed_while_the_stream_was_down_is_settled() {
         expected,
         "a loss is not a transfer"
     );
-    let told = world.account.notices.iter();
-    let closed = told.filter(|notice| matches!(notice, Notice::ClosedOutside { .. }));
+    let reported = world.account.notices.iter();
+    let closed = reported.filter(|notice| matches!(notice, Notice::ClosedOutside { .. }));
     assert_eq!(closed.count(), 1);
 }
 

@@ -27,7 +27,7 @@ pub(super) fn round(
     trades: &[AccountTrade],
     change: impl Fn(&mut windvane_model::state_report::AccountSnapshot),
 ) {
-    let mut told = false;
+    let mut reported = false;
     while let Some(subject) = account.take_question() {
         let state_report = match subject {
             Subject::OpenOrders { .. } => StateReport::OpenOrders(open.to_vec()),
@@ -38,9 +38,9 @@ pub(super) fn round(
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),
-            Subject::Trades { .. } if told => no_trades(),
+            Subject::Trades { .. } if reported => no_trades(),
             Subject::Trades { .. } => {
-                told = true;
+                reported = true;
                 StateReport::Trades {
                     trades: trades.to_vec(),
                     more: false,
@@ -132,12 +132,12 @@ fn the_locked_balance_is_adopted_and_is_not_a_difference() {
     assert_eq!(account.engine.balance(FUTURES, USDT).locked, Amount(7));
     assert_eq!(adjustments(&account), []);
     // An account event contains only the wallet balance.
-    let mut told = account.own_account();
-    told.balances[0].total += Amount(5);
+    let mut reported = account.own_account();
+    reported.balances[0].total += Amount(5);
     let event = UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Other,
-        balances: told.balances,
+        balances: reported.balances,
         positions: Vec::new(),
         transaction_time: Time(0),
         event_time: Time(0),
@@ -252,13 +252,13 @@ fn an_entry_rounded_to_the_tick_is_not_adopted() {
 #[test]
 fn the_entry_of_a_position_is_adopted_with_a_balance_difference() {
     let (mut account, venues) = bought_at_another_entry();
-    let told = account.engine.balance(FUTURES, USDT).total - Amount(7);
+    let reported = account.engine.balance(FUTURES, USDT).total - Amount(7);
     account.wait(31);
     // Two snapshots agree, with a query for trades between them.
     for _ in 0..60 {
         round(&mut account, &[], &[], |own| {
             own.positions[0].cost = venues;
-            own.balances[0].total = told;
+            own.balances[0].total = reported;
         });
         account.pass(250);
         account.alive();
@@ -334,13 +334,13 @@ fn differs_for(account: &mut Account, seconds: u32, held: i64, trades: &[Account
 
 fn ready_with_money() -> Account {
     let mut account = ready();
-    let mut told = account.own_account();
-    told.balances[0].total += Amount(1_000_000_000);
-    told.balances[0].change = Amount(1_000_000_000);
+    let mut reported = account.own_account();
+    reported.balances[0].total += Amount(1_000_000_000);
+    reported.balances[0].change = Amount(1_000_000_000);
     let event = UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Other,
-        balances: told.balances,
+        balances: reported.balances,
         positions: Vec::new(),
         transaction_time: Time(0),
         event_time: Time(0),

@@ -133,8 +133,8 @@ fn close_waits_shows_a_rejected_close_with_its_code() {
         assert!(count >= 9 && next > account.now, "{waits:?}");
         assert!(next <= account.now.plus_ms(60_000), "{waits:?}");
     }
-    let told = account.notices.iter();
-    let unclosed = told.filter(|notice| matches!(notice, Notice::Unclosed { qty: 15, .. }));
+    let reported = account.notices.iter();
+    let unclosed = reported.filter(|notice| matches!(notice, Notice::Unclosed { qty: 15, .. }));
     assert_eq!(unclosed.count(), 1, "it is reported once");
 }
 

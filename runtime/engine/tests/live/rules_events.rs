@@ -13,7 +13,7 @@ const TRADING: u32 = 1;
 const UNUSABLE: u32 = 2;
 
 /// The rules events since the last call.
-fn told(account: &mut Account) -> Vec<(StrategyId, Event)> {
+fn take_delivered(account: &mut Account) -> Vec<(StrategyId, Event)> {
     let all = std::mem::take(&mut account.delivered).into_iter();
     all.filter(|(_, event)| event.kind == EventKind::Rules)
         .collect()
@@ -29,7 +29,7 @@ fn read(account: &mut Account, change: impl Fn(&mut Instrument)) {
 fn each_strategy_of_the_instrument_receives_a_change_once() {
     let mut account = ready();
     read(&mut account, |_| {});
-    assert_eq!(told(&mut account), [], "nothing changed");
+    assert_eq!(take_delivered(&mut account), [], "nothing changed");
     let change = |rules: &mut Instrument| {
         tick(5)(rules);
         rules.filters.lot_size = Some(LotSize {
@@ -48,7 +48,7 @@ fn each_strategy_of_the_instrument_receives_a_change_once() {
     };
     account.wait(16);
     read(&mut account, change);
-    let events = told(&mut account);
+    let events = take_delivered(&mut account);
     let to: Vec<_> = events.iter().map(|(to, _)| *to).collect();
     assert_eq!(to, [MM, OTHER]);
     let event = &events[0].1;
@@ -58,7 +58,7 @@ fn each_strategy_of_the_instrument_receives_a_change_once() {
         (BTC, TRADING, 50_000_000)
     );
     read(&mut account, change);
-    assert_eq!(told(&mut account), [], "no further change");
+    assert_eq!(take_delivered(&mut account), [], "no further change");
 }
 
 #[test]
@@ -68,10 +68,10 @@ fn strategies_receive_status_changes_and_unusable_rules() {
         rules.status = SymbolStatus::Other("SETTLING".to_owned());
     };
     read(&mut account, settling);
-    assert_eq!(told(&mut account)[0].1.flags, 0);
+    assert_eq!(take_delivered(&mut account)[0].1.flags, 0);
     account.wait(16);
     tell(&mut account, rules(|_| {}));
-    assert_eq!(told(&mut account)[0].1.flags, TRADING);
+    assert_eq!(take_delivered(&mut account)[0].1.flags, TRADING);
 
     let finer = || {
         StateReport::Rules(vec![ListedRules {
@@ -86,7 +86,9 @@ fn strategies_receive_status_changes_and_unusable_rules() {
         (vec![TRADING; 2], rules(|_| {})),
     ] {
         tell(&mut account, state_report);
-        let flags = told(&mut account).into_iter().map(|(_, event)| event.flags);
+        let flags = take_delivered(&mut account)
+            .into_iter()
+            .map(|(_, event)| event.flags);
         assert_eq!(flags.collect::<Vec<_>>(), expected);
         account.wait(16);
     }
@@ -107,7 +109,7 @@ fn strategies_receive_a_status_from_market_data_once() {
             instrument: BTC,
             status,
         });
-        assert_eq!(told(&mut account).len(), count, "{status}");
+        assert_eq!(take_delivered(&mut account).len(), count, "{status}");
     }
 }
 
@@ -119,7 +121,7 @@ fn a_new_instance_receives_the_rules_of_its_instruments_first() {
     account.handle(Input::Renew { strategy: MM });
     let (to, first) = account.delivered[0];
     assert_eq!((to, first.kind, first.fields[0]), (MM, EventKind::Rules, 5));
-    assert_eq!(told(&mut account).len(), 1);
+    assert_eq!(take_delivered(&mut account).len(), 1);
 }
 
 #[test]
@@ -132,6 +134,9 @@ fn a_strategy_without_the_instrument_receives_no_rules() {
         instrument: BTC,
         status: &SymbolStatus::Other("BREAK".to_owned()),
     });
-    let to: Vec<_> = told(&mut account).into_iter().map(|(to, _)| to).collect();
+    let to: Vec<_> = take_delivered(&mut account)
+        .into_iter()
+        .map(|(to, _)| to)
+        .collect();
     assert_eq!(to, [MM]);
 }

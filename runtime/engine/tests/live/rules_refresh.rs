@@ -192,9 +192,9 @@ fn rules_with_too_many_decimals_allow_only_closes() {
         tell(&mut account, listed(Err(why.clone())));
     }
     assert_eq!(account.engine.unusable_rules(BTC), Some(why.as_str()));
-    let told = |notice: &&Notice| matches!(notice, Notice::RulesUnusable { .. });
+    let reported = |notice: &&Notice| matches!(notice, Notice::RulesUnusable { .. });
     assert_eq!(
-        account.notices.iter().filter(told).count(),
+        account.notices.iter().filter(reported).count(),
         1,
         "reported once"
     );
@@ -370,8 +370,8 @@ fn a_close_that_keeps_breaking_a_rule_is_reported_once() {
     }
     assert!((14..=20).contains(&tries), "{tries}");
     assert!(account.engine.is_flattening(MM));
-    let told = account.notices.iter();
-    let unclosed = told.filter(|notice| matches!(notice, Notice::Unclosed { qty: 15, .. }));
+    let reported = account.notices.iter();
+    let unclosed = reported.filter(|notice| matches!(notice, Notice::Unclosed { qty: 15, .. }));
     assert_eq!(unclosed.count(), 1);
 }
 

@@ -87,7 +87,7 @@ fn answer_with(
     halves: u32,
     price: i64,
 ) {
-    let told: Vec<AccountTrade> = vec![trade(1, 1, 6), trade(1, 2, 4)];
+    let reported: Vec<AccountTrade> = vec![trade(1, 1, 6), trade(1, 2, 4)];
     for half in 0..halves {
         while let Some(subject) = account.take_question() {
             let outcome = match (subject, trades) {
@@ -97,7 +97,7 @@ fn answer_with(
                 }),
                 (Subject::Trades { .. }, Some(late)) if half >= late => {
                     Outcome::Done(StateReport::Trades {
-                        trades: told.clone(),
+                        trades: reported.clone(),
                         more: false,
                     })
                 }

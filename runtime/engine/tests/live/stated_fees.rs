@@ -105,15 +105,16 @@ impl Exchange {
         self.account.engine.run_state()
     }
 
-    fn told_balances(balances: [Amount; 2]) -> Vec<BalanceUpdate> {
-        let told = [USDT, TOKEN].into_iter().zip(balances);
-        told.map(|(asset, total)| BalanceUpdate {
-            asset,
-            total,
-            locked: Amount::ZERO,
-            change: Amount::ZERO,
-        })
-        .collect()
+    fn reported_balances(balances: [Amount; 2]) -> Vec<BalanceUpdate> {
+        let reported = [USDT, TOKEN].into_iter().zip(balances);
+        reported
+            .map(|(asset, total)| BalanceUpdate {
+                asset,
+                total,
+                locked: Amount::ZERO,
+                change: Amount::ZERO,
+            })
+            .collect()
     }
 
     /// Answers every query. Account snapshots are stale.
@@ -127,7 +128,7 @@ impl Exchange {
                         .find(|(at, ..)| at.plus_ms(self.lag_ms) <= now)
                         .unwrap();
                     let mut own = self.account.own_account();
-                    own.balances = Self::told_balances(shown.1);
+                    own.balances = Self::reported_balances(shown.1);
                     own.positions = vec![position(shown.2)];
                     Outcome::Done(StateReport::Account(own))
                 }
@@ -226,7 +227,7 @@ impl Exchange {
         AccountUpdate {
             surface: Surface::Futures,
             reason: AccountReason::Order,
-            balances: Self::told_balances(self.balances),
+            balances: Self::reported_balances(self.balances),
             positions: is_listed.then(|| position(self.held)).into_iter().collect(),
             transaction_time: at,
             event_time: at,
@@ -380,8 +381,8 @@ fn commissions_in_late_account_trades_halt_in_time_and_count_once() {
                     exchange.pass(998);
                 }
                 exchange.assert_exact(&context);
-                let told = exchange.account.notices.iter();
-                let late = told.filter(|notice| matches!(notice, Notice::LateFee { .. }));
+                let reported = exchange.account.notices.iter();
+                let late = reported.filter(|notice| matches!(notice, Notice::LateFee { .. }));
                 assert_eq!(late.count(), 34, "{context}");
             }
         }

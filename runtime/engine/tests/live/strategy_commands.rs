@@ -33,14 +33,14 @@ impl Account {
     }
 
     /// The states that a strategy received since the last call.
-    fn told(&mut self, strategy: StrategyId) -> Vec<i64> {
+    fn take_delivered(&mut self, strategy: StrategyId) -> Vec<i64> {
         let of = |(to, kind, _): &(StrategyId, EventKind, [i64; 6])| {
             *to == strategy && *kind == EventKind::RuntimeState
         };
-        let told = self.events.iter().filter(|event| of(event));
-        let told = told.map(|(_, _, fields)| fields[0]).collect();
+        let reported = self.events.iter().filter(|event| of(event));
+        let reported = reported.map(|(_, _, fields)| fields[0]).collect();
         self.events.clear();
-        told
+        reported
     }
 
     fn cancels(&self) -> usize {
@@ -88,17 +88,21 @@ impl Account {
 fn a_pause_of_one_strategy_does_not_affect_others() {
     let mut account = ready();
     account.steer(MM, Command::Pause);
-    assert_eq!(account.told(MM), [RunState::Paused as i64]);
+    assert_eq!(account.take_delivered(MM), [RunState::Paused as i64]);
     assert_eq!(account.rejection(MM), Some(Rule::Paused));
     assert_eq!(account.rejection(OTHER), None);
     assert_eq!(account.engine.run_state(), RunState::Ready);
 
     account.handle(Input::Command(Command::Pause));
     account.handle(Input::Command(Command::Resume));
-    assert_eq!(account.told(MM), [] as [i64; 0], "its state did not change");
+    assert_eq!(
+        account.take_delivered(MM),
+        [] as [i64; 0],
+        "its state did not change"
+    );
     assert_eq!(account.rejection(MM), Some(Rule::Paused));
     account.steer(MM, Command::Resume);
-    assert_eq!(account.told(MM), [RunState::Ready as i64]);
+    assert_eq!(account.take_delivered(MM), [RunState::Ready as i64]);
     assert_eq!(account.rejection(MM), None);
 }
 
@@ -279,7 +283,7 @@ fn a_new_instance_leaves_quarantine_and_sets_its_own_timers() {
     account.events.clear();
     account.handle(Input::Renew { strategy });
     assert_eq!(account.engine.fault(MM), None);
-    assert_eq!(account.told(MM), [RunState::Ready as i64]);
+    assert_eq!(account.take_delivered(MM), [RunState::Ready as i64]);
     assert_eq!(account.rejection(MM), None);
     let timers = [Intent::SetTimer {
         time: account.now.plus_ms(5),
@@ -313,13 +317,13 @@ fn a_new_instance_receives_positions_and_orders_before_ready() {
     });
     account.events.clear();
     account.handle(Input::Renew { strategy: MM });
-    let told: Vec<_> = account
+    let reported: Vec<_> = account
         .events
         .iter()
         .map(|(strategy, kind, fields)| (*strategy, *kind, fields[0]))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (MM, EventKind::Rules, 1),
             (MM, EventKind::Position, 10),
@@ -333,12 +337,12 @@ fn a_new_instance_receives_positions_and_orders_before_ready() {
     account.events.clear();
     account.live(LiveInput::Begin);
     let mut of_mm = account.events.iter().filter(|(to, ..)| *to == MM);
-    let told = [of_mm.next(), of_mm.next()];
-    let told = told.map(|event| event.map(|(_, kind, fields)| (*kind, fields[0])));
+    let reported = [of_mm.next(), of_mm.next()];
+    let reported = reported.map(|event| event.map(|(_, kind, fields)| (*kind, fields[0])));
     let degraded = (EventKind::RuntimeState, RunState::Degraded as i64);
     let position = (EventKind::Position, 10);
     assert_eq!(
-        told,
+        reported,
         [Some(degraded), Some(position)],
         "also after a restart"
     );
@@ -405,7 +409,7 @@ fn external_orders_follow_the_venues_events_and_lists() {
 fn an_account_event_corrects_only_rounding() {
     let mut account = ready();
     account.bought(MM);
-    let mut told = |difference: i128| {
+    let mut reported = |difference: i128| {
         let balance = account.engine.balance(Surface::Futures, USDT);
         account.notices.clear();
         account.handle(Input::User(&UserEvent::Account(AccountUpdate {
@@ -428,9 +432,9 @@ fn an_account_event_corrects_only_rounding() {
         }
     };
     // The fill was worth 1 USDT.
-    assert_eq!(told(100), Some(Cause::Rounding));
-    assert_eq!(told(-100), Some(Cause::Rounding));
-    assert_eq!(told(101), None, "another fill may be in flight");
+    assert_eq!(reported(100), Some(Cause::Rounding));
+    assert_eq!(reported(-100), Some(Cause::Rounding));
+    assert_eq!(reported(101), None, "another fill may be in flight");
 }
 
 #[test]

@@ -48,11 +48,11 @@ impl Account {
     }
 
     /// The state that the strategy received last.
-    fn told_state(&self) -> i64 {
-        let mut told = self.events.iter().rev();
+    fn delivered_state(&self) -> i64 {
+        let mut reported = self.events.iter().rev();
         let is_state =
             |event: &&(_, EventKind, [i64; 6])| event.0 == MM && event.1 == EventKind::RuntimeState;
-        told.find(is_state).unwrap().2[0]
+        reported.find(is_state).unwrap().2[0]
     }
 
     /// Lets time pass with a healthy run; no countdown is answered.
@@ -236,8 +236,8 @@ fn a_countdown_that_cannot_be_armed_is_a_block_with_its_time() {
         assert_eq!(account.blocks(), [TradingBlock::Countdown(BTC)]);
         assert_eq!(account.engine.run_state(), RunState::Degraded);
         let reasons = account.engine.degraded_reasons();
-        let told = account.engine.describe_reasons(&reasons).join("; ");
-        assert!(told.contains("countdownCancelAll"), "{told}");
+        let reported = account.engine.describe_reasons(&reasons).join("; ");
+        assert!(reported.contains("countdownCancelAll"), "{reported}");
         let (_, state) = account.engine.blocks().next().unwrap();
         assert!(state.since >= since);
         assert_eq!(account.refusal(), Some(Rule::InstrumentBlocked));
@@ -271,15 +271,15 @@ fn a_blocked_account_tries_one_order_after_growing_pauses() {
         "the end of the block is not known"
     );
     assert_eq!(
-        account.told_state(),
+        account.delivered_state(),
         RunState::Ready as i64,
         "one order may try"
     );
     account.refuse(-4088);
-    assert_eq!(account.told_state(), RunState::Degraded as i64);
+    assert_eq!(account.delivered_state(), RunState::Degraded as i64);
     account.seconds(11);
     assert_eq!(
-        account.told_state(),
+        account.delivered_state(),
         RunState::Degraded as i64,
         "the pause is longer"
     );
@@ -628,18 +628,22 @@ fn resume_lets_one_order_try_and_keeps_the_reason() {
         RunState::Degraded,
         "nothing shows that the block ended"
     );
-    assert_eq!(account.told_state(), RunState::Ready as i64, "one may try");
-    let told = account
+    assert_eq!(
+        account.delivered_state(),
+        RunState::Ready as i64,
+        "one may try"
+    );
+    let reported = account
         .engine
         .describe_reasons(&account.engine.degraded_reasons());
-    let told = told.join("; ");
-    assert!(told.contains("-4088"), "{told}");
+    let reported = reported.join("; ");
+    assert!(reported.contains("-4088"), "{reported}");
     assert!(
-        told.contains("until the venue accepts an order"),
-        "it states when the block ends: {told}"
+        reported.contains("until the venue accepts an order"),
+        "it states when the block ends: {reported}"
     );
     account.refuse(-4088);
-    assert_eq!(account.told_state(), RunState::Degraded as i64);
+    assert_eq!(account.delivered_state(), RunState::Degraded as i64);
     assert_eq!(account.refusal(), Some(Rule::AccountBlocked));
     account.handle(Input::Command(Command::Resume));
     let order = account.submit(MM, limit(Side::Buy, 990, 1));
@@ -658,7 +662,7 @@ fn resume_after_a_halt_is_degraded_while_orders_are_rejected() {
     account.handle(Input::Command(Command::Halt));
     account.handle(Input::Command(Command::Resume));
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    assert_eq!(account.told_state(), RunState::Ready as i64);
+    assert_eq!(account.delivered_state(), RunState::Ready as i64);
     assert_eq!(account.refusal(), None);
 }
 
@@ -672,12 +676,20 @@ fn strategies_learn_of_a_trial_after_another_reason_ends() {
             account.handle(Input::Command(Command::Resume));
         }
         account.seconds(11);
-        assert_eq!(account.told_state(), RunState::Degraded as i64);
+        assert_eq!(account.delivered_state(), RunState::Degraded as i64);
         account.live(LiveInput::Journal { healthy: true });
-        assert_eq!(account.told_state(), RunState::Ready as i64, "{by_hand}");
+        assert_eq!(
+            account.delivered_state(),
+            RunState::Ready as i64,
+            "{by_hand}"
+        );
         assert_eq!(account.engine.run_state(), RunState::Degraded);
         account.live(LiveInput::Journal { healthy: false });
-        assert_eq!(account.told_state(), RunState::Degraded as i64, "{by_hand}");
+        assert_eq!(
+            account.delivered_state(),
+            RunState::Degraded as i64,
+            "{by_hand}"
+        );
     }
 }
 

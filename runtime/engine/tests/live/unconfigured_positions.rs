@@ -101,12 +101,12 @@ fn event(account: &mut Account, positions: &[StatedPosition], moved: Amount) {
         let stated = UserEvent::Stated(positions.to_vec());
         account.handle(Input::User(&stated));
     }
-    let mut told = account.own_account();
-    told.balances[0].total += moved;
+    let mut reported = account.own_account();
+    reported.balances[0].total += moved;
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: Surface::Futures,
         reason: AccountReason::Order,
-        balances: told.balances,
+        balances: reported.balances,
         positions: Vec::new(),
         transaction_time: account.now,
         event_time: account.now,
@@ -152,15 +152,15 @@ fn a_realized_loss_on_another_symbol_counts_once() {
     for (lost, state) in [(-400, RunState::Ready), (-600, RunState::Halted)] {
         // Reported by an event that lists the flat position, by an event that does not, and only by
         // snapshots.
-        for told in [Some(vec![flat.clone()]), Some(Vec::new()), None] {
+        for reported in [Some(vec![flat.clone()]), Some(Vec::new()), None] {
             let mut account = ready(&[]);
             answer(&mut account, &[held(lost / 2)], Amount::ZERO, 31);
             assert_eq!(account.engine.run_state(), RunState::Ready);
-            if let Some(positions) = &told {
+            if let Some(positions) = &reported {
                 event(&mut account, positions, usdt(lost));
             }
             answer(&mut account, &[], usdt(lost), 40);
-            assert_eq!(account.engine.run_state(), state, "{lost} {told:?}");
+            assert_eq!(account.engine.run_state(), state, "{lost} {reported:?}");
             assert_eq!(unrealized(&account), []);
         }
     }
@@ -172,14 +172,14 @@ fn realizing_a_profit_on_another_symbol_is_never_a_loss() {
         qty: Amount::ZERO,
         ..held(0)
     };
-    for told in [Some(vec![flat]), Some(Vec::new()), None] {
+    for reported in [Some(vec![flat]), Some(Vec::new()), None] {
         let mut account = ready(&[held(0)]);
         answer(&mut account, &[held(600)], Amount::ZERO, 31);
-        if let Some(positions) = &told {
+        if let Some(positions) = &reported {
             event(&mut account, positions, usdt(600));
         }
         answer(&mut account, &[], usdt(600), 40);
-        assert_eq!(account.engine.run_state(), RunState::Ready, "{told:?}");
+        assert_eq!(account.engine.run_state(), RunState::Ready, "{reported:?}");
         assert_eq!(unrealized(&account), []);
     }
 }
@@ -196,21 +196,24 @@ fn without_a_history_a_profit_of_another_symbol_is_no_deposit() {
     });
     // The venue's snapshots and events after the close of the whole position, and of a part of it.
     for (left, realized) in [(&[][..], 700), (&[part][..], 600)] {
-        for told in [None, Some(left)] {
+        for reported in [None, Some(left)] {
             let mut account = ready(&[held(0)]);
             answer(&mut account, &[held(700)], Amount::ZERO, 31);
-            if let Some(left) = told {
+            if let Some(left) = reported {
                 let left = if left.is_empty() { &sold[..] } else { left };
                 event(&mut account, left, usdt(i128::from(realized)));
             }
             answer_with(&mut account, left, usdt(i128::from(realized)), 40, false);
             let state = account.engine.run_state();
-            assert_eq!(state, RunState::Ready, "{realized} {told:?}");
+            assert_eq!(state, RunState::Ready, "{realized} {reported:?}");
             for (lost, state) in [(490, RunState::Ready), (510, RunState::Halted)] {
                 let position = held(-i128::from(realized + lost));
                 answer_with(&mut account, &[position], Amount::ZERO, 31, false);
-                let (is, told) = (account.engine.run_state(), told.is_some());
-                assert_eq!(is, state, "{realized}, lost {lost}, by an event: {told}");
+                let (is, reported) = (account.engine.run_state(), reported.is_some());
+                assert_eq!(
+                    is, state,
+                    "{realized}, lost {lost}, by an event: {reported}"
+                );
             }
         }
     }

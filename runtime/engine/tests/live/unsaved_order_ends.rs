@@ -14,7 +14,7 @@ use super::support::{Account, MM, fill, limit, report, update};
 use super::world::ready;
 
 /// State and executed quantity of each order update that `MM` received.
-fn told(account: &Account) -> Vec<(i64, i64)> {
+fn delivered_ends(account: &Account) -> Vec<(i64, i64)> {
     let events = account.events.iter();
     let own =
         events.filter(|(strategy, kind, _)| (*strategy, *kind) == (MM, EventKind::OrderUpdate));
@@ -53,7 +53,11 @@ fn an_end_is_delivered_after_all_fills_are_booked() {
                 outcome: Outcome::Done(report(id, status, 9)),
             }));
         }
-        assert!(told(&account).iter().all(|(state, _)| *state != told_as));
+        assert!(
+            delivered_ends(&account)
+                .iter()
+                .all(|(state, _)| *state != told_as)
+        );
         account.update(fill(
             id,
             Side::Buy,
@@ -62,7 +66,7 @@ fn an_end_is_delivered_after_all_fills_are_booked() {
             3 + part,
             OrderStatus::PartiallyFilled,
         ));
-        let ends = told(&account)
+        let ends = delivered_ends(&account)
             .into_iter()
             .filter(|(state, _)| *state == told_as);
         assert_eq!(ends.collect::<Vec<_>>(), [(told_as, executed)]);
@@ -85,12 +89,12 @@ fn an_end_missing_in_the_saved_state_is_delivered_after_a_restart() {
     let mut account = killed(filled(), next_config());
     account.events.clear();
     account.begin();
-    assert_eq!(told(&account), [(FILLED, 10)]);
+    assert_eq!(delivered_ends(&account), [(FILLED, 10)]);
     // The process after it receives it too, because its saved state lacks it too.
     let mut account = killed(account, next_config());
     account.events.clear();
     account.begin();
-    assert_eq!(told(&account), [(FILLED, 10)]);
+    assert_eq!(delivered_ends(&account), [(FILLED, 10)]);
 }
 
 #[test]
@@ -100,7 +104,7 @@ fn an_end_included_in_the_saved_state_is_not_delivered_again() {
     let mut account = killed(account, next_config());
     account.events.clear();
     account.begin();
-    assert_eq!(told(&account), []);
+    assert_eq!(delivered_ends(&account), []);
 }
 
 #[test]
@@ -110,7 +114,7 @@ fn a_state_saved_before_the_end_was_handled_does_not_include_it() {
     let mut account = killed(account, next_config());
     account.events.clear();
     account.begin();
-    assert_eq!(told(&account), [(FILLED, 10)]);
+    assert_eq!(delivered_ends(&account), [(FILLED, 10)]);
 }
 
 #[test]
@@ -127,7 +131,7 @@ fn an_end_during_quarantine_is_delivered_to_the_next_instance() {
     account.update(update(id, Side::Buy, OrderStatus::Canceled, 4));
     account.events.clear();
     account.handle(Input::Renew { strategy: MM });
-    assert_eq!(told(&account), [(CANCELED, 4)]);
+    assert_eq!(delivered_ends(&account), [(CANCELED, 4)]);
     let kinds: Vec<_> = account.events.iter().map(|(_, kind, _)| *kind).collect();
     assert_eq!(kinds.last(), Some(&EventKind::RuntimeState));
 }

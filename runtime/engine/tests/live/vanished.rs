@@ -35,9 +35,9 @@ fn held(account: &Account) -> (i64, i64) {
 /// The venue removes the position, and the balance too if `empty`. Only an account event reports
 /// it.
 fn take(account: &mut Account, reason: AccountReason, empty: bool, lists_flat: bool) {
-    let mut told = account.own_account();
+    let mut reported = account.own_account();
     if empty {
-        told.balances[0].total = Amount::ZERO;
+        reported.balances[0].total = Amount::ZERO;
     }
     let flat = PositionUpdate {
         instrument: BTC,
@@ -48,7 +48,7 @@ fn take(account: &mut Account, reason: AccountReason, empty: bool, lists_flat: b
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: Surface::Futures,
         reason,
-        balances: told.balances,
+        balances: reported.balances,
         positions: if lists_flat { vec![flat] } else { Vec::new() },
         transaction_time: account.now,
         event_time: account.now,
@@ -60,12 +60,12 @@ fn answer(account: &mut Account, state_report: &AccountSnapshot, seconds: u32) {
     for _ in 0..seconds {
         for _ in 0..4 {
             while let Some(subject) = account.take_question() {
-                let told = match subject {
+                let reported = match subject {
                     Subject::Account { .. } => StateReport::Account(state_report.clone()),
                     Subject::Trades { .. } => no_trades(),
                     _ => nothing(subject),
                 };
-                account.tell(subject, told);
+                account.tell(subject, reported);
             }
             account.pass(249);
         }

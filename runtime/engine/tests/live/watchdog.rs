@@ -257,9 +257,9 @@ fn each_change_of_the_watchdog_is_reported_once() {
     account.armed(true);
     account.armed(true);
     account.armed(false);
-    let told = account.notices.iter().filter_map(|notice| match notice {
+    let reported = account.notices.iter().filter_map(|notice| match notice {
         Notice::Watchdog { armed, .. } => Some(*armed),
         _ => None,
     });
-    assert_eq!(told.collect::<Vec<_>>(), [true, false]);
+    assert_eq!(reported.collect::<Vec<_>>(), [true, false]);
 }
