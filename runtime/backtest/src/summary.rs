@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windvane_engine::Engine;
 use windvane_model::risk::LossLimit;
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::{InstrumentId, StrategyId};
 
 use super::guests::HostedGuests;
@@ -119,7 +119,7 @@ fn state(engine: &Engine, tally: &Tally) -> String {
             format!("halted: {limit} at {}", report::utc::utc_text(time))
         }
         // The end of a normal run also stops the engine, but sets no latch.
-        (RunState::Halted, None) if engine.latch() == Latch::None => "ready".to_owned(),
+        (RunState::Halted, None) if engine.kill_switch() == KillSwitch::Clear => "ready".to_owned(),
         (RunState::Halted, None) => "halted".to_owned(),
         (RunState::Paused, _) => "paused".to_owned(),
         (state, _) => state.as_str().to_owned(),

@@ -236,7 +236,7 @@ fn effect_of(effect: &RecordedEffect, time: Time) -> Effect {
             request: Box::new(request),
         },
         RecordedEffect::Reconnect { surface } => Effect::Reconnect { surface },
-        RecordedEffect::Beat { number } => Effect::Beat { number },
+        RecordedEffect::Heartbeat { number } => Effect::Heartbeat { number },
     }
 }
 

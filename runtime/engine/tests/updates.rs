@@ -34,7 +34,7 @@ fn ended(account: &Account) -> Vec<OrderState> {
 }
 
 #[test]
-fn a_fill_before_new_counts_once_and_new_changes_nothing_afterwards() {
+fn a_fill_before_its_new_event_counts_once() {
     let mut account = Account::new(config());
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     let id = account.id(MM, order);
@@ -50,7 +50,7 @@ fn a_fill_before_new_counts_once_and_new_changes_nothing_afterwards() {
 }
 
 #[test]
-fn a_doubled_fill_counts_once() {
+fn a_repeated_fill_counts_once() {
     let mut account = Account::new(config());
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     let id = account.id(MM, order);
@@ -64,7 +64,7 @@ fn a_doubled_fill_counts_once() {
 }
 
 #[test]
-fn a_missing_fill_keeps_its_exposure_until_it_comes() {
+fn a_missing_fill_keeps_its_exposure_until_it_arrives() {
     let mut account = Account::new(config());
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     let id = account.id(MM, order);
@@ -91,7 +91,7 @@ fn a_late_fill_of_an_ended_order_is_booked() {
 }
 
 #[test]
-fn an_order_of_unknown_outcome_counts_at_its_worst_and_is_asked_for() {
+fn an_order_of_unknown_outcome_counts_fully_and_is_queried() {
     let mut account = Account::new(config());
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     let id = account.id(MM, order);
@@ -126,7 +126,7 @@ fn an_order_of_unknown_outcome_counts_at_its_worst_and_is_asked_for() {
 }
 
 #[test]
-fn a_rejected_order_frees_its_exposure_and_reports_the_code() {
+fn a_rejected_order_releases_its_exposure_and_reports_the_code() {
     let mut account = Account::new(config());
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     let id = account.id(MM, order);
@@ -138,7 +138,7 @@ fn a_rejected_order_frees_its_exposure_and_reports_the_code() {
 }
 
 #[test]
-fn a_cancel_that_comes_too_late_leaves_the_order_to_its_fill() {
+fn an_order_that_fills_before_its_cancel_is_filled() {
     let mut account = Account::new(config());
     let order = account.submit(MM, limit(Side::Buy, 1000, 10));
     let id = account.id(MM, order);
@@ -194,7 +194,7 @@ fn a_liquidation_is_booked_once_and_taken_from_the_strategy() {
 }
 
 #[test]
-fn ids_of_another_epoch_or_strategy_are_not_ours() {
+fn ids_of_another_epoch_or_strategy_are_not_own_orders() {
     let mut account = Account::new(config());
     account.submit(MM, limit(Side::Buy, 1000, 10));
     for foreign in ["mm.6.1", "nobody.7.1", "mm.7.2"] {

@@ -13,10 +13,10 @@ use windvane_model::ids::{AssetId, Time};
 use windvane_model::order::Surface;
 use windvane_model::orders::Order;
 use windvane_model::planted;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// On an account that moves all the time, user events arrive between any two snapshots. After this
 /// many snapshots, they agree although events arrived.
@@ -28,7 +28,7 @@ pub struct Agreement {
     /// It agrees with the previous snapshot.
     pub agreed: bool,
     /// The engine has read the account's trades, or its open orders, for the same difference.
-    pub was_looked_for: bool,
+    pub was_searched: bool,
 }
 
 /// Whether the venue is ahead of the books by the same amounts in both lists. A trade that is
@@ -147,22 +147,23 @@ impl Evidence<'_> {
     pub fn agreement(
         &self,
         surface: Surface,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
         differences: &[Adjustment],
     ) -> Agreement {
-        let line = self.line(surface);
-        let Some(line) = line else {
+        let connection = self.connection(surface);
+        let Some(connection) = connection else {
             return Agreement::default();
         };
         let only_others_trade = self.only_others_trade(surface);
         // Snapshots that each lag by one fill differ from the books by the same quantity every
         // time.
-        let looked_for = line.round.looked_for.as_deref();
-        let is_past = looked_for.is_some_and(|before| has_fill_between(before, differences))
-            && self.lists_past_positions(surface, account);
-        let quiet = line.events == line.round.events_when_asked;
-        let is_same = |events: u64| quiet && events == line.events;
-        let (seen, had_event) = match &line.round.seen {
+        let searched_trades_for = connection.round.searched_trades_for.as_deref();
+        let is_past = searched_trades_for
+            .is_some_and(|before| has_fill_between(before, differences))
+            && self.lists_stale_positions(surface, account);
+        let quiet = connection.events == connection.round.events_when_asked;
+        let is_same = |events: u64| quiet && events == connection.events;
+        let (seen, had_event) = match &connection.round.last_differences {
             Some((seen, events)) => (Some(seen), !is_same(*events)),
             None => (None, false),
         };
@@ -173,18 +174,18 @@ impl Evidence<'_> {
         };
         // A snapshot older than own fills lacks their effects. Positions may still be equal by
         // chance.
-        let may_be_behind = line.past.may_precede(line.round.asked_at);
+        let may_be_behind = connection.history.may_precede(connection.round.asked_at);
         // If a fill moves the books and the snapshot alike, the snapshot is not behind.
         let keeps_gaps =
             seen.is_some_and(|seen| *seen != *differences && are_equal_gaps(seen, differences));
-        let agrees_beside_events = line.round.reads >= MOVING_READS
+        let agrees_beside_events = connection.round.snapshots_read >= MOVING_READS
             && (!may_be_behind || keeps_gaps)
             && !planted!(MovingAccountWaits);
         let may_agree = !had_event || agrees_beside_events;
         let is_seen = may_agree && seen.is_some_and(|seen| are_equal(seen));
         Agreement {
             agreed: is_seen && !is_past,
-            was_looked_for: looked_for.is_some_and(are_equal),
+            was_searched: searched_trades_for.is_some_and(are_equal),
         }
     }
 
@@ -192,12 +193,12 @@ impl Evidence<'_> {
     /// reports their trades, and no own order can have filled after the moment that the last
     /// snapshot shows.
     fn only_others_trade(&self, surface: Surface) -> bool {
-        let line = self.line(surface);
-        let Some(line) = line.filter(|line| !line.stream_up) else {
+        let connection = self.connection(surface);
+        let Some(connection) = connection.filter(|connection| !connection.stream_up) else {
             return false;
         };
         let is_here = |order: &&Order| self.surface_of(order.instrument()) == surface;
-        let asked = line.round.asked_at;
+        let asked = connection.round.asked_at;
         // The previous snapshot was requested some seconds earlier.
         let is_old = |ended: Time| ended.plus_ms(2 * READ_LAG_MS) <= asked;
         let (live, ended) = self.orders.all();

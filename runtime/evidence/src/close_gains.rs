@@ -12,14 +12,14 @@ use windvane_model::ids::{AssetId, InstrumentId};
 use windvane_model::ledger::value;
 use windvane_model::names::Names;
 use windvane_model::order::{PositionSide, Side, Surface};
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
-use crate::outside::{key_of, renamed};
-use crate::{Evidence, Key};
+use crate::outside_closes::{key_of, renamed};
+use crate::{Evidence, PositionKey};
 
 /// Gains of closes that are due, by position.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct DueGains(BTreeMap<Key, Gained>);
+pub struct DueGains(BTreeMap<PositionKey, RealizedGain>);
 
 /// A balance matches a close if it changed by the unrealized profit, within one part in this many
 /// of the position's value. The exact price and fee are unknown.
@@ -27,7 +27,7 @@ const FITS_PARTS: i128 = 10;
 
 /// The profit of a closed quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gained {
+pub struct RealizedGain {
     /// Signed like the closing orders.
     qty: i64,
     /// Profit of the account. For the part that a balance showed, the commission is already
@@ -47,7 +47,7 @@ pub struct CloseGain {
     pub is_stated: bool,
 }
 
-impl Gained {
+impl RealizedGain {
     fn part(&self, qty: i64) -> Self {
         let whole = self.qty.saturating_abs().max(1);
         let of_balance = Amount(self.of_balance.into()).part(qty, whole);
@@ -77,10 +77,10 @@ impl Gained {
 impl DueGains {
     /// Notes the gain of an outside close that is due. `value` is its value derived from the
     /// balance; 0 for a trade.
-    pub fn note(&mut self, key: Key, qty: i64, realized: Amount, value: Amount) {
+    pub fn note(&mut self, key: PositionKey, qty: i64, realized: Amount, value: Amount) {
         let gained = self.0.entry(key).or_default();
         if gained.qty.signum() == -qty.signum() {
-            *gained = Gained::default();
+            *gained = RealizedGain::default();
         }
         gained.qty += qty;
         gained.realized += realized;
@@ -91,7 +91,7 @@ impl DueGains {
     }
 
     /// Takes the gain of this quantity out of the due closes; `None` if it is not known.
-    pub fn take(&mut self, key: Key, closing: Side, qty: i64) -> Option<Gained> {
+    pub fn take(&mut self, key: PositionKey, closing: Side, qty: i64) -> Option<RealizedGain> {
         let gained = self.0.get_mut(&key)?;
         let known = closing.sign() * gained.qty;
         if qty <= 0 || qty > known {
@@ -109,7 +109,7 @@ impl DueGains {
     }
 
     /// Removes the gain of a position whose closes are settled.
-    pub fn remove(&mut self, key: Key) {
+    pub fn remove(&mut self, key: PositionKey) {
         self.0.remove(&key);
     }
 
@@ -125,9 +125,9 @@ impl Evidence<'_> {
     pub(crate) fn fits_closes(
         &self,
         surface: Surface,
-        read: &AccountTruth,
+        read: &AccountSnapshot,
         asset: AssetId,
-        closed: &[(Key, i64)],
+        closed: &[(PositionKey, i64)],
     ) -> bool {
         let gained = self.gained(surface, read, asset);
         let (mut expected, mut values) = (Amount::ZERO, Amount::ZERO);
@@ -142,10 +142,13 @@ impl Evidence<'_> {
     }
 
     /// How much larger a balance is in a snapshot than in the books.
-    fn gained(&self, surface: Surface, read: &AccountTruth, asset: AssetId) -> Amount {
+    fn gained(&self, surface: Surface, read: &AccountSnapshot, asset: AssetId) -> Amount {
         let known = self.balance(surface, asset).total;
-        let told = read.balances.iter().find(|told| told.asset == asset);
-        told.map_or(Amount::ZERO, |told| told.total - known)
+        let reported = read
+            .balances
+            .iter()
+            .find(|reported| reported.asset == asset);
+        reported.map_or(Amount::ZERO, |reported| reported.total - known)
     }
 
     /// The profit of closing this quantity of a position at the mark price; 0 without a mark price.
@@ -163,13 +166,13 @@ impl Evidence<'_> {
     pub fn gains_of_closes(
         &self,
         surface: Surface,
-        account: &AccountTruth,
-    ) -> BTreeMap<Key, CloseGain> {
+        account: &AccountSnapshot,
+    ) -> BTreeMap<PositionKey, CloseGain> {
         let mut gains = BTreeMap::new();
-        let mut closes: BTreeMap<AssetId, Vec<(Key, i64)>> = BTreeMap::new();
-        for told in &account.positions {
-            let key = key_of(told);
-            if let Some(closed) = self.closed_in_taken(told) {
+        let mut closes: BTreeMap<AssetId, Vec<(PositionKey, i64)>> = BTreeMap::new();
+        for reported in &account.positions {
+            let key = key_of(reported);
+            if let Some(closed) = self.closed_in_snapshot(reported) {
                 let quote = self.instruments[usize::from(key.0.0)].quote;
                 closes.entry(quote).or_default().push((key, closed));
                 let amount = self.expected_gain(key.0, key.1, closed);
@@ -203,7 +206,7 @@ impl Evidence<'_> {
     }
 
     /// The value of a closed quantity at the mark price; without a mark price, its cost.
-    fn value_of(&self, ((id, side), qty): &(Key, i64)) -> Amount {
+    fn value_of(&self, ((id, side), qty): &(PositionKey, i64)) -> Amount {
         let rules = &self.instruments[usize::from(id.0)];
         let position = self.ledgers.account.at(*id, *side).position;
         let whole = position.qty.saturating_abs().max(1);

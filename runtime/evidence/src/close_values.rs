@@ -7,12 +7,12 @@ use windvane_model::decimal::Amount;
 use windvane_model::names::Names;
 use windvane_model::order::Side;
 
-use crate::Key;
-use crate::outside::renamed;
+use crate::PositionKey;
+use crate::outside_closes::renamed;
 
 /// Values of due closes, by position.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct CloseValues(BTreeMap<Key, CloseValue>);
+pub struct CloseValues(BTreeMap<PositionKey, CloseValue>);
 
 /// The value of closes that are due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl CloseValue {
 
 impl CloseValues {
     /// Notes the value of an outside close that is due.
-    pub fn note(&mut self, key: Key, qty: i64, quote: Amount) {
+    pub fn note(&mut self, key: PositionKey, qty: i64, quote: Amount) {
         let known = self.0.entry(key).or_default();
         if known.qty.signum() == -qty.signum() {
             *known = CloseValue::default();
@@ -42,18 +42,18 @@ impl CloseValues {
     }
 
     /// The value of the due closes of a position.
-    pub fn get(&self, key: Key) -> Option<CloseValue> {
+    pub fn get(&self, key: PositionKey) -> Option<CloseValue> {
         self.0.get(&key).copied()
     }
 
     /// The value of this quantity of the due closes; `None` if it is not known.
-    pub fn part(&self, key: Key, closing: Side, qty: i64) -> Option<Amount> {
+    pub fn part(&self, key: PositionKey, closing: Side, qty: i64) -> Option<Amount> {
         self.0.get(&key)?.part(closing, qty)
     }
 
     /// Removes this quantity from the due closes: an order explains it, or a strategy gave it up.
     /// `value` is its value, if known.
-    pub fn take(&mut self, key: Key, qty: i64, value: Option<Amount>) {
+    pub fn take(&mut self, key: PositionKey, qty: i64, value: Option<Amount>) {
         let Some(known) = self.0.get_mut(&key) else {
             return;
         };
@@ -69,7 +69,7 @@ impl CloseValues {
     }
 
     /// Removes the value of a position whose closes are settled.
-    pub fn remove(&mut self, key: Key) -> Option<CloseValue> {
+    pub fn remove(&mut self, key: PositionKey) -> Option<CloseValue> {
         self.0.remove(&key)
     }
 

@@ -8,7 +8,7 @@ use windvane_model::effect::Adjustment;
 use windvane_model::ids::InstrumentId;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::protocol::PositionUpdate;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
 
@@ -39,7 +39,7 @@ pub struct StatedEntry {
 impl Evidence<'_> {
     /// The differences between the account and the books. Balances and positions that are not
     /// listed are not compared.
-    pub fn differences(&self, surface: Surface, account: &AccountTruth) -> Vec<Adjustment> {
+    pub fn differences(&self, surface: Surface, account: &AccountSnapshot) -> Vec<Adjustment> {
         let mut differences = Vec::new();
         for balance in &account.balances {
             let from = self.balance(surface, balance.asset).total;
@@ -71,8 +71,8 @@ impl Evidence<'_> {
     }
 
     /// Whether every reported position equals the books.
-    pub fn positions_agree(&self, told: &[PositionUpdate]) -> bool {
-        told.iter().all(|position| {
+    pub fn positions_agree(&self, reported: &[PositionUpdate]) -> bool {
+        reported.iter().all(|position| {
             let (id, side) = (position.instrument, position.position_side);
             usize::from(id.0) >= self.instruments.len()
                 || self.ledgers.account.at(id, side).position.qty == position.qty.0
@@ -92,15 +92,17 @@ impl Evidence<'_> {
 
     /// Compares the entry cost of a reported position with the books; `None` if their quantities
     /// differ.
-    pub fn stated_entry(&self, told: &PositionUpdate) -> Option<StatedEntry> {
-        let rules = self.instrument(told.instrument)?;
+    pub fn stated_entry(&self, reported: &PositionUpdate) -> Option<StatedEntry> {
+        let rules = self.instrument(reported.instrument)?;
         let tick = rules.filters.price.map_or(0, |filter| filter.tick_size);
-        let half_tick = rules.notional(tick, told.qty.0.saturating_abs()).0 / 2;
+        let half_tick = rules.notional(tick, reported.qty.0.saturating_abs()).0 / 2;
         let account = &self.ledgers.account;
-        let position = account.at(told.instrument, told.position_side).position;
-        let moved = told.cost - position.cost;
-        let parts = told.cost.0.abs() / ENTRY_PARTS;
+        let position = account
+            .at(reported.instrument, reported.position_side)
+            .position;
+        let moved = reported.cost - position.cost;
+        let parts = reported.cost.0.abs() / ENTRY_PARTS;
         let is_rounding = moved.0.abs() <= parts.max(half_tick);
-        (position.qty == told.qty.0).then_some(StatedEntry { moved, is_rounding })
+        (position.qty == reported.qty.0).then_some(StatedEntry { moved, is_rounding })
     }
 }

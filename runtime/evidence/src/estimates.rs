@@ -1,4 +1,4 @@
-//! Fills that are booked with an estimated commission (`stated_fills`), until an event or the
+//! Fills that are booked with an estimated commission (`fills_from_totals`), until an event or the
 //! venue's list of trades states the true one.
 //!
 //! The estimate is in the quote asset. The true commission may be in another asset, and the event
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use windvane_model::decimal::Amount;
 use windvane_model::ids::{AssetId, InstrumentId, StrategyId, Time};
 use windvane_model::order::{PositionSide, Surface};
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
 use crate::late_fees::{AGAIN_MS, LateFee, SURFACE};
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// An estimate explains a difference for this long: by then the venue lists the fill's trade, and
 /// the engine has read it.
@@ -57,7 +57,7 @@ impl LateFee {
     /// The estimate that is booked for this fill, unless an accepted snapshot contains its
     /// commission.
     pub(crate) fn with_estimate(&self, quote: AssetId, estimate: Amount) -> Option<EstimatedFee> {
-        (!self.in_reading).then_some(EstimatedFee {
+        (!self.in_snapshot).then_some(EstimatedFee {
             instrument: self.instrument,
             side: self.side,
             owner: self.owner,
@@ -96,7 +96,9 @@ impl Evidence<'_> {
         }
         let mut in_quote = estimates.iter().filter(|fee| fee.quote == asset).peekable();
         if in_quote.peek().is_some() {
-            let most: i128 = in_quote.map(|fee| self.most_beside_estimate(fee)).sum();
+            let most: i128 = in_quote
+                .map(|fee| self.max_difference_from_estimate(fee))
+                .sum();
             let waiting = waiting.iter().filter(|late| self.quote_of(late) == asset);
             let waiting: i128 = waiting.map(|late| self.most_fee(late.value)).sum();
             return Some(Slack::Amount(most + waiting));
@@ -108,7 +110,7 @@ impl Evidence<'_> {
 
     /// The largest difference between the true commission and the estimate. The true commission is
     /// at most twice the estimate, or one and a half times the highest stated rate.
-    fn most_beside_estimate(&self, fee: &EstimatedFee) -> i128 {
+    fn max_difference_from_estimate(&self, fee: &EstimatedFee) -> i128 {
         let known = self.late_fees.highest_ppm.unwrap_or_default();
         let stated = fee.value.abs().part(known.saturating_mul(3) / 2, 1_000_000);
         fee.estimate.abs().max(stated).0
@@ -143,46 +145,54 @@ impl Evidence<'_> {
         asset: AssetId,
         total: Amount,
     ) -> bool {
-        let waiting = self.waiting_outside_reading();
+        let waiting = self.waiting_outside_snapshot();
         let slack = self.slack_of_estimates(&waiting, asset);
         let Some(slack) = slack.filter(|_| surface == SURFACE) else {
             return false;
         };
         let is_explained =
             |known: Amount| total == known || self.is_within(slack, asset, total - known);
-        let line = self.line(surface);
+        let connection = self.connection(surface);
         is_explained(self.balance(surface, asset).total)
-            || line.is_some_and(|line| line.past.had_one(self.now, asset, is_explained))
+            || connection.is_some_and(|connection| {
+                connection
+                    .history
+                    .had_one_balance(self.now, asset, is_explained)
+            })
     }
 
     /// Whether an account event from before the newest own fill differs from a recent state of the
     /// account by at most the estimated commissions. The venue's list of trades will state the true
     /// ones.
-    pub(crate) fn agreed_beside_estimates(
+    pub(crate) fn agreed_apart_from_estimates(
         &self,
         surface: Surface,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
     ) -> bool {
-        if surface != SURFACE || !self.tells_trades() || !self.has_young_estimate() {
+        if surface != SURFACE || !self.serves_account_trades() || !self.has_young_estimate() {
             return false;
         }
-        let waiting = self.waiting_outside_reading();
-        let slacks = statement.balances.iter().filter_map(|told| {
-            let slack = self.slack_of_estimates(&waiting, told.asset)?;
-            Some((told.asset, slack))
+        let waiting = self.waiting_outside_snapshot();
+        let slacks = statement.balances.iter().filter_map(|reported| {
+            let slack = self.slack_of_estimates(&waiting, reported.asset)?;
+            Some((reported.asset, slack))
         });
         let slacks: BTreeMap<AssetId, Slack> = slacks.collect();
-        let same = |asset, told: Amount, known: Amount| {
+        let same = |asset, reported: Amount, known: Amount| {
             let slack = slacks.get(&asset);
-            self.is_same(surface, asset, told, known)
-                || slack.is_some_and(|slack| self.is_within(*slack, asset, told - known))
+            self.is_same(surface, asset, reported, known)
+                || slack.is_some_and(|slack| self.is_within(*slack, asset, reported - known))
         };
-        let line = self.line(surface);
-        line.is_some_and(|line| {
+        let connection = self.connection(surface);
+        connection.is_some_and(|connection| {
             let stated = statement.balances.iter();
-            let stated = stated.filter_map(|told| line.newest.balance(told.asset));
+            let stated =
+                stated.filter_map(|reported| connection.newest_events.balance(reported.asset));
             let is_late = stated.max() < self.newest_estimate();
-            is_late && line.past.was(self.now, statement, same)
+            is_late
+                && connection
+                    .history
+                    .matched_recently(self.now, statement, same)
         })
     }
 
@@ -199,8 +209,10 @@ impl Evidence<'_> {
             .estimated_commissions()
             .filter(|fee| fee.quote == asset);
         let most: Amount = in_asset.map(|fee| fee.estimate).sum();
-        let is_correction =
-            surface == SURFACE && !self.tells_trades() && moved > Amount::ZERO && moved <= most;
+        let is_correction = surface == SURFACE
+            && !self.serves_account_trades()
+            && moved > Amount::ZERO
+            && moved <= most;
         if is_correction { moved } else { Amount::ZERO }
     }
 

@@ -14,25 +14,25 @@ use windvane_model::order::{PositionSide, Surface};
 use windvane_model::orders::{Order, Orders};
 use windvane_model::timer::{Timer, Timers};
 
+use crate::connection::Connection;
 use crate::fee_costs::AssetPrices;
-use crate::forced_traces::ForcedTraces;
+use crate::fills_from_totals::FillsFromTotals;
+use crate::forced_close_evidence::ForcedCloseEvidence;
 use crate::late_fees::LateFees;
-use crate::line::Line;
-use crate::others::Others;
-use crate::outside::{OutsideCloses, StatedCloses};
-use crate::stated_fills::StatedFills;
+use crate::outside_closes::{OutsideCloses, StatedCloses};
+use crate::unconfigured_positions::UnconfiguredPositions;
 
 /// A position: its instrument and side.
-pub type Key = (InstrumentId, PositionSide);
+pub type PositionKey = (InstrumentId, PositionSide);
 
 /// The connection of each surface.
-pub type Lines = BTreeMap<Surface, Line>;
+pub type Connections = BTreeMap<Surface, Connection>;
 
 /// The connections of a run that is not live.
-pub static NO_LINES: Lines = Lines::new();
+pub static NO_CONNECTIONS: Connections = Connections::new();
 
 /// The degraded reasons of a run that is not live.
-pub static NO_DOUBTS: BTreeSet<DegradedReason> = BTreeSet::new();
+pub static NO_DEGRADED_REASONS: BTreeSet<DegradedReason> = BTreeSet::new();
 
 /// A difference of at most one part in this many of the last fill is the venue's rounding.
 const ROUNDING_PARTS: i128 = 1_000_000;
@@ -59,27 +59,27 @@ pub struct Evidence<'a> {
     /// The terms of a live run; `None` in a backtest.
     pub live: Option<&'a LiveConfig>,
     /// The connection of each surface.
-    pub lines: &'a Lines,
+    pub connections: &'a Connections,
     /// The degraded reasons of a live run.
-    pub doubts: &'a BTreeSet<DegradedReason>,
+    pub degraded_reasons: &'a BTreeSet<DegradedReason>,
     /// When the user stream of each surface last connected.
     pub stream_up: &'a BTreeMap<Surface, Time>,
     /// Fills whose commission is not known.
     pub late_fees: &'a LateFees,
     /// Fills that are known from the totals of orders.
-    pub stated_fills: &'a StatedFills,
+    pub fills_from_totals: &'a FillsFromTotals,
     /// Prices of assets in which commissions are charged.
     pub asset_prices: &'a AssetPrices,
     /// Commissions that were paid in assets of no position.
     pub other_fees: &'a BTreeMap<AssetId, Amount>,
     /// Positions on symbols that are not configured.
-    pub others: &'a Others,
+    pub unconfigured_positions: &'a UnconfiguredPositions,
     /// What outside parties closed.
-    pub outside: &'a OutsideCloses,
+    pub outside_closes: &'a OutsideCloses,
     /// Positions that account events alone showed as closed.
     pub stated_closes: &'a StatedCloses,
     /// What the venue's forced orders show.
-    pub forced_traces: &'a ForcedTraces,
+    pub forced_close_evidence: &'a ForcedCloseEvidence,
 }
 
 impl<'a> Evidence<'a> {
@@ -100,13 +100,13 @@ impl<'a> Evidence<'a> {
     }
 
     /// The connection of a surface; `None` if it is not in use.
-    pub fn line(&self, surface: Surface) -> Option<&'a Line> {
-        self.lines.get(&surface)
+    pub fn connection(&self, surface: Surface) -> Option<&'a Connection> {
+        self.connections.get(&surface)
     }
 
     /// The venue's clock minus ours on a surface, in nanoseconds; `None` before it was read.
     pub fn clock_offset_ns(&self, surface: Surface) -> Option<i64> {
-        let (offset_ns, _) = self.line(surface)?.clock()?;
+        let (offset_ns, _) = self.connection(surface)?.clock()?;
         Some(offset_ns)
     }
 
@@ -141,9 +141,9 @@ impl Evidence<'_> {
     /// Like [`Self::misses_fill`], without orders that may never have reached the venue. If the
     /// venue did not have such an order when it was queried after a snapshot, the snapshot contains
     /// no fill of it.
-    pub fn may_miss_fill_of(&self, surface: Surface, reading_before: Option<Time>) -> bool {
+    pub fn may_miss_fill_of(&self, surface: Surface, snapshot_before: Option<Time>) -> bool {
         self.orders.iter().any(|order| {
-            let absent = reading_before.is_some_and(|at| order.questions.was_absent_at(at));
+            let absent = snapshot_before.is_some_and(|at| order.queries.was_absent_at(at));
             let never_there = absent && !order.is_confirmed() && order.reported_qty == 0;
             self.surface_of(order.instrument()) == surface
                 && !never_there
@@ -167,9 +167,9 @@ impl Evidence<'_> {
         } else {
             return false;
         };
-        let line = self.line(surface);
-        line.is_some_and(|line| {
-            difference.abs().0.saturating_mul(ROUNDING_PARTS) <= line.fill_value.abs().0
+        let connection = self.connection(surface);
+        connection.is_some_and(|connection| {
+            difference.abs().0.saturating_mul(ROUNDING_PARTS) <= connection.fill_value.abs().0
         })
     }
 
@@ -179,11 +179,11 @@ impl Evidence<'_> {
         &self,
         surface: Surface,
         asset: AssetId,
-        told: Amount,
+        reported: Amount,
         known: Amount,
     ) -> bool {
         let rounds = surface == Surface::Futures;
-        told == known || (rounds && self.is_rounding(surface, asset, told - known))
+        reported == known || (rounds && self.is_rounding(surface, asset, reported - known))
     }
 
     /// The value of an amount of a balance in the account's equity.

@@ -12,7 +12,7 @@ use windvane_model::ids::{AssetId, Time};
 use windvane_model::names::Names;
 use windvane_model::order::Surface;
 use windvane_model::protocol::Outcome;
-use windvane_model::truth::Truth;
+use windvane_model::state_report::StateReport;
 
 use crate::Evidence;
 
@@ -52,9 +52,9 @@ impl AssetPrices {
     }
 
     /// Takes a response about the price of an asset.
-    pub fn take(&mut self, asset: AssetId, outcome: &Outcome<Truth>, now: Time) {
+    pub fn take(&mut self, asset: AssetId, outcome: &Outcome<StateReport>, now: Time) {
         match outcome {
-            Outcome::Done(Truth::AssetPrice(price)) if *price > Amount::ZERO => {
+            Outcome::Done(StateReport::AssetPrice(price)) if *price > Amount::ZERO => {
                 self.known.insert(asset, *price);
             }
             Outcome::Refused(_) => {

@@ -3,8 +3,8 @@
 //! their positions and at the price of the close. Then the configured reaction follows.
 //!
 //! Usually an order event reports the close. If events were lost, account snapshots and account
-//! trades show the close, and `outside` takes it from the strategies. The engine then requests the
-//! venue's forced orders (`forced_questions`).
+//! trades show the close, and `outside_closes` takes it from the strategies. The engine then requests the
+//! venue's forced orders (`forced_order_requests`).
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use windvane_model::ids::{InstrumentId, StrategyId, Time, VenueOrderId};
 use windvane_model::names::Names;
 use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::protocol::{Fill, OrderUpdate};
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 
-use crate::forced_questions::Question;
+use crate::forced_order_requests::PendingQuery;
 use crate::forced_reports::ForcedReports;
 
 /// At most this many orders of outside parties are remembered.
@@ -35,9 +35,9 @@ pub struct ForcedCloses {
     reaction: OnLiquidation,
     /// Orders of outside parties or of the venue that traded. Also own orders that traded before
     /// they were known as own.
-    orders: BTreeMap<(InstrumentId, VenueOrderId), Outside>,
+    orders: BTreeMap<(InstrumentId, VenueOrderId), OutsideOrder>,
     /// Pending requests for the forced orders of an instrument.
-    pub(crate) asked: BTreeMap<InstrumentId, Question>,
+    pub(crate) asked: BTreeMap<InstrumentId, PendingQuery>,
     /// The venue's time of the last round that left nothing unexplained.
     agreed: BTreeMap<Surface, Time>,
     /// Reports since the operator last resumed, the newest at the end.
@@ -47,7 +47,7 @@ pub struct ForcedCloses {
 /// An outside order: which part of it was booked (or was in the account's initial state), and which
 /// part the strategies already gave up from their positions.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Outside {
+struct OutsideOrder {
     forced: Option<ForcedClose>,
     side: Side,
     position_side: PositionSide,
@@ -55,7 +55,7 @@ struct Outside {
     quote: Amount,
     fee: Amount,
     /// The booked part without a trade id: a trade that is reported later may be this part.
-    made_up: i64,
+    derived: i64,
     /// The quantity that strategies gave up for it, and its value.
     settled: i64,
     settled_quote: Amount,
@@ -64,7 +64,7 @@ struct Outside {
 
 /// A closed quantity that the strategies must give up from their positions.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Due {
+pub struct DueClose {
     /// Side of the closing order.
     pub side: Side,
     /// Position side.
@@ -79,7 +79,7 @@ pub struct Due {
     pub made: Time,
 }
 
-impl Due {
+impl DueClose {
     /// The part with this quantity.
     #[must_use]
     pub fn part(&self, qty: i64) -> Self {
@@ -141,8 +141,8 @@ impl ForcedCloses {
         let Some(order) = self.orders.get_mut(&key) else {
             return Some(*fill);
         };
-        let absorbed = order.made_up.min(fill.qty.0);
-        order.made_up -= absorbed;
+        let absorbed = order.derived.min(fill.qty.0);
+        order.derived -= absorbed;
         part_of(fill, fill.qty.0 - absorbed)
     }
 
@@ -153,7 +153,7 @@ impl ForcedCloses {
         order.quote += fill.quote_qty;
         order.fee += fee;
         if fill.trade_id.0 <= 0 {
-            order.made_up += fill.qty.0;
+            order.derived += fill.qty.0;
         }
     }
 
@@ -193,20 +193,20 @@ impl ForcedCloses {
         self.orders.contains_key(&key)
     }
 
-    fn order(&mut self, update: &OrderUpdate) -> &mut Outside {
+    fn order(&mut self, update: &OrderUpdate) -> &mut OutsideOrder {
         let key = (update.instrument, update.order_id);
         let orders = &mut self.orders;
         if orders.len() >= ORDERS_MAX && !orders.contains_key(&key) {
             // Of one instrument, the oldest order has the lowest number.
             orders.pop_first();
         }
-        let new = Outside::new(update.side, update.position_side);
+        let new = OutsideOrder::new(update.side, update.position_side);
         orders.entry(key).or_insert(new)
     }
 
     /// Marks the order of an event as forced, and takes its part that is booked and that no
     /// strategy gave up yet. Returns whether it was known to be forced.
-    pub fn take_told(&mut self, kind: ForcedClose, update: &OrderUpdate) -> (bool, Due) {
+    pub fn take_reported(&mut self, kind: ForcedClose, update: &OrderUpdate) -> (bool, DueClose) {
         let order = self.order(update);
         let known = order.forced.replace(kind).is_some();
         (known, order.take_due())
@@ -220,7 +220,7 @@ impl ForcedCloses {
 
     /// Marks a listed order as forced, and takes its part that is booked and that no strategy gave
     /// up yet. A later event of a fill that the account already contains (`found`) books nothing.
-    pub fn take_listed(&mut self, kind: ForcedClose, listed: &OpenOrder, found: i64) -> Due {
+    pub fn take_listed(&mut self, kind: ForcedClose, listed: &OpenOrder, found: i64) -> DueClose {
         let key = (listed.report.instrument, listed.report.order_id);
         let order = self.listed(kind, key, listed);
         order.find(found);
@@ -233,15 +233,20 @@ impl ForcedCloses {
         self.listed(kind, key, listed).find(found);
     }
 
-    fn listed(&mut self, kind: ForcedClose, key: OrderKey, listed: &OpenOrder) -> &mut Outside {
-        let new = Outside::new(listed.terms.side, listed.terms.position_side);
+    fn listed(
+        &mut self,
+        kind: ForcedClose,
+        key: OrderKey,
+        listed: &OpenOrder,
+    ) -> &mut OutsideOrder {
+        let new = OutsideOrder::new(listed.terms.side, listed.terms.position_side);
         let order = self.orders.entry(key).or_insert(new);
         order.forced = Some(kind);
         order
     }
 
     /// Takes the part of an order that the venue does not know, as a forced close.
-    pub fn take_unknown(&mut self, key: OrderKey) -> Option<Due> {
+    pub fn take_unknown(&mut self, key: OrderKey) -> Option<DueClose> {
         let order = self.orders.get_mut(&key)?;
         order.forced = Some(ForcedClose::Unreported);
         Some(order.take_due())
@@ -274,9 +279,9 @@ impl ForcedCloses {
                 self.orders.insert((*id, *order_id), *order);
             }
         }
-        for (id, question) in &old.asked {
+        for (id, query) in &old.asked {
             if let Some(id) = names.instruments.get(id) {
-                self.asked.insert(*id, question.without_answer());
+                self.asked.insert(*id, query.without_answer());
             }
         }
         for (at, report) in old.reports.iter() {
@@ -297,7 +302,7 @@ impl ForcedCloses {
     }
 }
 
-impl Outside {
+impl OutsideOrder {
     const fn new(side: Side, position_side: PositionSide) -> Self {
         Self {
             forced: None,
@@ -306,7 +311,7 @@ impl Outside {
             booked: 0,
             quote: Amount::ZERO,
             fee: Amount::ZERO,
-            made_up: 0,
+            derived: 0,
             settled: 0,
             settled_quote: Amount::ZERO,
             settled_fee: Amount::ZERO,
@@ -315,14 +320,14 @@ impl Outside {
 
     /// Notes that the account already contains this quantity, without a trade id.
     const fn find(&mut self, qty: i64) {
-        self.made_up += qty;
+        self.derived += qty;
         self.booked += qty;
         self.settled += qty;
     }
 
     /// Takes the part that is booked and that no strategy gave up yet.
-    fn take_due(&mut self) -> Due {
-        let due = Due {
+    fn take_due(&mut self) -> DueClose {
+        let due = DueClose {
             side: self.side,
             position_side: self.position_side,
             qty: self.booked - self.settled,

@@ -22,7 +22,7 @@ use windvane_model::names::Names;
 use windvane_model::order::Surface;
 use windvane_model::planted;
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
-use windvane_model::truth::{AccountTruth, Income, IncomeKind, Subject};
+use windvane_model::state_report::{AccountSnapshot, Income, IncomeKind, Subject};
 
 use crate::Evidence;
 use crate::agreement::have_equal_direction;
@@ -53,7 +53,7 @@ const FUNDING_PARTS: i128 = 33;
 pub struct Incomes {
     /// Entries that are in the books, the newest at the end.
     known: VecDeque<Known>,
-    question: Option<Question>,
+    query: Option<PendingQuery>,
     /// The venue does not return its history; requested again when the next stream connects.
     refused: bool,
 }
@@ -68,7 +68,7 @@ struct Known {
 
 /// A request for the history.
 #[derive(Debug, Serialize, Deserialize)]
-struct Question {
+struct PendingQuery {
     about: Vec<Adjustment>,
     first_asked: Time,
     /// Where the next page begins.
@@ -79,7 +79,7 @@ struct Question {
 
 /// What to do about a balance that moved without a known cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum IncomePlan {
     /// The history is not needed, or explains nothing more.
     Take,
     /// The event of the change may still arrive.
@@ -115,20 +115,20 @@ impl Incomes {
         &mut self,
         evidence: &Evidence<'_>,
         agreed: Option<Time>,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
         differences: &[Adjustment],
-    ) -> Plan {
+    ) -> IncomePlan {
         let (surface, now) = (Surface::Futures, evidence.now);
         let from = agreed.filter(|_| evidence.needs_income(surface, account));
         let Some(from) = from else {
-            self.question = None;
-            return Plan::Take;
+            self.query = None;
+            return IncomePlan::Take;
         };
-        let known = self.question.take();
-        let is_known = |known: &Question| have_equal_direction(&known.about, differences);
-        let question = match known.filter(is_known) {
+        let known = self.query.take();
+        let is_known = |known: &PendingQuery| have_equal_direction(&known.about, differences);
+        let query = match known.filter(is_known) {
             Some(known) => known,
-            None => Question {
+            None => PendingQuery {
                 about: differences.to_vec(),
                 first_asked: now,
                 from,
@@ -137,80 +137,81 @@ impl Incomes {
             },
         };
         if self.refused {
-            if now > question.first_asked.plus_ms(EVENT_LATE_MS) {
-                return Plan::Take;
+            if now > query.first_asked.plus_ms(EVENT_LATE_MS) {
+                return IncomePlan::Take;
             }
-            self.question = Some(question);
-            return Plan::Wait;
+            self.query = Some(query);
+            return IncomePlan::Wait;
         }
-        let again = question.answered;
-        self.question = Some(question);
+        let again = query.answered;
+        self.query = Some(query);
         if again {
             let in_time = self.may_be_late(now);
             if self.is_explained(evidence, surface, account) || !in_time {
-                return Plan::Take;
+                return IncomePlan::Take;
             }
         }
-        if let Some(question) = &mut self.question {
-            question.from = from;
-            question.found.clear();
-            question.answered = false;
+        if let Some(query) = &mut self.query {
+            query.from = from;
+            query.found.clear();
+            query.answered = false;
         }
-        Plan::Ask { again }
+        IncomePlan::Ask { again }
     }
 
     /// The account agrees or was accepted: a later change needs its own explanation.
-    pub fn end_question(&mut self) {
-        self.question = None;
+    pub fn end_query(&mut self) {
+        self.query = None;
     }
 
     fn may_be_late(&self, now: Time) -> bool {
-        let question = self.question.as_ref();
-        question.is_some_and(|question| now <= question.first_asked.plus_ms(LATE_MS))
+        let query = self.query.as_ref();
+        query.is_some_and(|query| now <= query.first_asked.plus_ms(LATE_MS))
     }
 
     fn is_explained(
         &self,
         evidence: &Evidence<'_>,
         surface: Surface,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
     ) -> bool {
-        let tolerance = evidence.unseen(surface);
-        let mut told = account.balances.iter();
-        told.all(|told| {
-            let moved = evidence.untold_change(surface, told);
-            let entries = self.new_of(told.asset);
-            !evidence.is_untold(surface, told) || transfers_of(&entries, moved, tolerance).is_some()
+        let tolerance = evidence.rounding_tolerance(surface);
+        let mut reported = account.balances.iter();
+        reported.all(|reported| {
+            let moved = evidence.unexplained_change(surface, reported);
+            let entries = self.new_of(reported.asset);
+            !evidence.is_unexplained_change(surface, reported)
+                || transfers_of(&entries, moved, tolerance).is_some()
         })
     }
 
     /// The next history request.
     pub fn subject(&self) -> Subject {
-        let question = self.question.as_ref();
+        let query = self.query.as_ref();
         Subject::Income {
-            from: question.map_or_else(Time::default, |question| question.from),
+            from: query.map_or_else(Time::default, |query| query.from),
         }
     }
 
     /// Takes a page of the history. Returns whether it was the last one.
     pub fn take_page(&mut self, entries: &[Income], more: bool) -> bool {
-        let Some(question) = &mut self.question else {
+        let Some(query) = &mut self.query else {
             // Only the round waits for this response.
             return true;
         };
-        question.found.extend(entries);
+        query.found.extend(entries);
         let last = entries.iter().map(|income| income.time).max();
-        if let Some(last) = last.filter(|last| more && *last >= question.from) {
-            question.from = last.plus_ms(1);
+        if let Some(last) = last.filter(|last| more && *last >= query.from) {
+            query.from = last.plus_ms(1);
             return false;
         }
-        question.answered = true;
+        query.answered = true;
         true
     }
 
     /// Handles a missing history. If requests fail for too long, the engine gives up, because the
     /// account must be accepted. Returns whether it does.
-    pub fn miss(&mut self, no_route: bool, now: Time) -> bool {
+    pub fn note_missing_history(&mut self, no_route: bool, now: Time) -> bool {
         let gives_up = no_route || !self.may_be_late(now);
         self.refused |= gives_up;
         gives_up
@@ -218,13 +219,13 @@ impl Incomes {
 
     /// Explains a change without an event by the history.
     pub fn explain(&self, asset: AssetId, moved: Amount, tolerance: Amount) -> Explained {
-        let question = self.question.as_ref();
+        let query = self.query.as_ref();
         let nothing = Explained {
             entries: Vec::new(),
             transferred: Amount::ZERO,
             left: Some(moved),
         };
-        if !question.is_some_and(|question| question.answered) {
+        if !query.is_some_and(|query| query.answered) {
             return nothing;
         }
         let entries = self.new_of(asset);
@@ -264,7 +265,7 @@ impl Incomes {
     /// Entries of an asset that are not in the books.
     fn new_of(&self, asset: AssetId) -> Vec<Income> {
         let mut known: Vec<_> = self.known.iter().map(|known| known.income).collect();
-        let found = self.question.iter().flat_map(|question| &question.found);
+        let found = self.query.iter().flat_map(|query| &query.found);
         let mut new = Vec::new();
         for income in found.filter(|income| income.asset == asset) {
             match known.iter().position(|known| is_same(known, income)) {
@@ -342,20 +343,23 @@ impl Evidence<'_> {
     /// commission (docs/interface/user-stream.md#account_update), and the documents do not say
     /// whether funding is profit. Then the change of the balance is the payment, unless something
     /// else is in flight.
-    pub fn unstated_funding(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> Amount {
+    pub fn implied_funding(&self, update: &AccountUpdate, balance: &BalanceUpdate) -> Amount {
         let surface = update.surface;
-        let line = self.line(surface);
-        let Some(line) = line else {
+        let connection = self.connection(surface);
+        let Some(connection) = connection else {
             return Amount::ZERO;
         };
         let known = self.balance(surface, balance.asset).total;
         let moved = balance.total - known;
         let at = update.event_time;
-        let is_old = (at != Time::default() && line.newest.has_newer(balance.asset, at))
-            || line.past.had(self.now, balance.asset, balance.total);
+        let is_old = (at != Time::default()
+            && connection.newest_events.has_newer(balance.asset, at))
+            || connection
+                .history
+                .had_balance(self.now, balance.asset, balance.total);
         let funds = update.reason == AccountReason::FundingFee
             && surface == Surface::Futures
-            && line.told.is_none()
+            && connection.pending_event.is_none()
             && !is_old
             && !self.misses_fill(surface)
             && !planted!(FundingIsTransfer);
@@ -379,12 +383,12 @@ impl Evidence<'_> {
     }
 
     /// Whether the history must explain an account snapshot.
-    fn needs_income(&self, surface: Surface, account: &AccountTruth) -> bool {
+    fn needs_income(&self, surface: Surface, account: &AccountSnapshot) -> bool {
         let asks = self.live.is_some()
             && !planted!(FundingIsTransfer)
             && self.positions_agree(&account.positions)
             && !self.misses_fill(surface);
-        let mut told = account.balances.iter();
-        asks && told.any(|told| self.is_untold(surface, told))
+        let mut reported = account.balances.iter();
+        asks && reported.any(|reported| self.is_unexplained_change(surface, reported))
     }
 }

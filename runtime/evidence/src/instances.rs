@@ -43,7 +43,7 @@ type Numbers = BTreeMap<(Surface, u64), OrderSeq>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instances {
     /// By epoch, the first number that an earlier process of this data folder did not issue.
-    given_out: BTreeMap<u64, OrderSeq>,
+    issued: BTreeMap<u64, OrderSeq>,
     /// Ids of epochs up to this one count as issued, because it is not known which were.
     assumed: Option<u64>,
     /// The highest adopted id of each epoch of other instances; all lower ids are adopted too.
@@ -109,7 +109,7 @@ pub struct Run {
 
 /// What follows from the sight of an order of another instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sighted {
+pub enum SightingResult {
     /// Nothing.
     Nothing,
     /// It is an old order, which is adopted.
@@ -158,21 +158,21 @@ impl Instances {
     #[must_use]
     pub fn succeed(&self, epoch: u64, next: OrderSeq) -> Self {
         let mut heir = Self {
-            given_out: self.given_out.clone(),
+            issued: self.issued.clone(),
             assumed: self.assumed.map(|up_to| up_to.min(epoch.saturating_sub(1))),
             adopted: self.adopted.clone(),
             ..Self::default()
         };
-        heir.give_out(epoch, next);
+        heir.mark_issued(epoch, next);
         heir
     }
 
     /// The ids below `next` of an epoch were issued by this data folder.
-    pub fn give_out(&mut self, epoch: u64, next: OrderSeq) {
-        let known = self.given_out.entry(epoch).or_default();
+    pub fn mark_issued(&mut self, epoch: u64, next: OrderSeq) {
+        let known = self.issued.entry(epoch).or_default();
         *known = (*known).max(next);
-        while self.given_out.len() > EPOCHS_MAX {
-            let oldest = self.given_out.pop_first().map(|(epoch, _)| epoch);
+        while self.issued.len() > EPOCHS_MAX {
+            let oldest = self.issued.pop_first().map(|(epoch, _)| epoch);
             self.assumed = self.assumed.max(oldest);
             let assumed = self.assumed;
             self.adopted.retain(|(_, epoch), _| Some(*epoch) > assumed);
@@ -193,7 +193,7 @@ impl Instances {
         if !(oldest..=newest).contains(&epoch) {
             return None;
         }
-        let ours = self.given_out.get(&epoch).is_some_and(|end| number < *end)
+        let ours = self.issued.get(&epoch).is_some_and(|end| number < *end)
             || self.assumed.is_some_and(|up_to| epoch <= up_to);
         let adopted = self.adopted.get(&(surface, epoch));
         let known = ours || adopted.is_some_and(|last| number <= *last);
@@ -252,42 +252,42 @@ impl Instances {
     }
 
     /// Notes an order of another instance.
-    pub fn sight(
+    pub fn note_sighting(
         &mut self,
         surface: Surface,
         id: ClientOrderId,
         (epoch, number): (u64, OrderSeq),
         sighting: &Sighting,
         run: &Run,
-    ) -> Sighted {
+    ) -> SightingResult {
         let is_new = self.is_first_seen(surface, (epoch, number));
         if is_new {
             self.seen.insert((surface, epoch), number);
         }
         if run.knows_account && self.take_over {
             match is_older_than(run, sighting) {
-                Some(true) => Sighted::Adopt,
-                Some(false) => Sighted::Degrade,
+                Some(true) => SightingResult::Adopt,
+                Some(false) => SightingResult::Degrade,
                 // The order is being queried.
-                None => Sighted::Nothing,
+                None => SightingResult::Nothing,
             }
         } else if run.knows_account {
-            Sighted::Degrade
+            SightingResult::Degrade
         } else if self.take_over {
-            Sighted::AdoptSeen
+            SightingResult::AdoptSeen
         } else if self.watch.is_none() {
-            Sighted::BeginWatch
+            SightingResult::BeginWatch
         } else {
-            if self.shows_life(sighting, is_new, run) {
+            if self.proves_live_instance(sighting, is_new, run) {
                 self.other = Some(id);
             }
-            Sighted::Nothing
+            SightingResult::Nothing
         }
     }
 
     /// Whether an order was placed since the watch began. If the time is not known, the order must
     /// not have been seen before.
-    fn shows_life(&self, sighting: &Sighting, is_new: bool, run: &Run) -> bool {
+    fn proves_live_instance(&self, sighting: &Sighting, is_new: bool, run: &Run) -> bool {
         let Some(watch) = &self.watch else {
             return false;
         };

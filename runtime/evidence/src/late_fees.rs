@@ -25,10 +25,10 @@ use windvane_model::names::Names;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::planted;
 use windvane_model::protocol::BalanceUpdate;
-use windvane_model::truth::{AccountTrade, AccountTruth};
+use windvane_model::state_report::{AccountSnapshot, AccountTrade};
 
 use crate::Evidence;
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// Events of this surface may leave out commissions.
 pub const SURFACE: Surface = Surface::Futures;
@@ -100,7 +100,7 @@ pub struct LateFee {
     pub booked: Time,
     /// An account snapshot that contains the fill was accepted: its balance includes the
     /// commission.
-    pub in_reading: bool,
+    pub in_snapshot: bool,
 }
 
 impl LateFee {
@@ -127,8 +127,8 @@ impl LateFee {
     }
 
     /// Notes that an account snapshot which contains these fills was accepted.
-    pub fn note_reading(&mut self, contained: Contained) {
-        self.in_reading |= contained.has(self.made);
+    pub fn note_snapshot(&mut self, contained: Contained) {
+        self.in_snapshot |= contained.has(self.made);
     }
 
     /// The order id is compared too, because two own orders that traded with each other share a
@@ -214,7 +214,7 @@ impl LateFees {
     /// no commission.
     pub fn forget_free(&mut self, asked: Time) {
         self.waiting
-            .retain(|late| late.in_reading || !late.is_listed_by(asked));
+            .retain(|late| late.in_snapshot || !late.is_listed_by(asked));
         self.wanted &= !self.waiting.is_empty();
     }
 
@@ -229,9 +229,9 @@ impl LateFees {
     }
 
     /// Notes that an account snapshot which contains these fills was accepted.
-    pub fn note_reading(&mut self, contained: Contained) {
+    pub fn note_snapshot(&mut self, contained: Contained) {
         for late in &mut self.waiting {
-            late.note_reading(contained);
+            late.note_snapshot(contained);
         }
         self.wanted = !self.waiting.is_empty();
     }
@@ -249,38 +249,39 @@ impl LateFees {
 impl Evidence<'_> {
     /// Whether the account matches the statement, apart from commissions that the venue's list of
     /// trades will state.
-    pub fn awaits_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
-        self.tells_trades() && self.differs_by_fees(surface, statement)
+    pub fn awaits_fees(&self, surface: Surface, statement: &AccountSnapshot) -> bool {
+        self.serves_account_trades() && self.differs_by_fees(surface, statement)
     }
 
     /// Whether the venue lists the trades of the futures account: it has not refused to since the
     /// user stream connected.
-    pub fn tells_trades(&self) -> bool {
-        let line = self.line(SURFACE);
-        line.is_some_and(|line| !line.no_trades)
+    pub fn serves_account_trades(&self) -> bool {
+        let connection = self.connection(SURFACE);
+        connection.is_some_and(|connection| !connection.no_trades)
     }
 
     /// Whether commissions that are not booked yet, and that the venue's list of trades will state,
     /// may lower a balance by this amount.
     pub(crate) fn may_lack_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_lower = surface == SURFACE && moved < Amount::ZERO;
-        let waiting = || self.waiting_outside_reading();
-        is_lower && self.tells_trades() && self.may_be_fees_of(&waiting(), asset, moved)
+        let waiting = || self.waiting_outside_snapshot();
+        is_lower && self.serves_account_trades() && self.may_be_fees_of(&waiting(), asset, moved)
     }
 
     /// Like [`Self::may_lack_fees`]; also true if the amount may come from estimates that the
     /// venue's list of trades will replace.
     pub(crate) fn may_await_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
-        let is_possible = surface == SURFACE && self.tells_trades();
+        let is_possible = surface == SURFACE && self.serves_account_trades();
         self.may_lack_fees(surface, asset, moved)
-            || (is_possible && self.may_be_estimates(&self.waiting_outside_reading(), asset, moved))
+            || (is_possible
+                && self.may_be_estimates(&self.waiting_outside_snapshot(), asset, moved))
     }
 
     /// Whether the account matches the statement, apart from unknown commissions.
-    fn differs_by_fees(&self, surface: Surface, statement: &AccountTruth) -> bool {
-        let differs = |told: &BalanceUpdate| {
-            let moved = told.total - self.balance(surface, told.asset).total;
-            (moved != Amount::ZERO).then(|| self.may_be_fees(told.asset, moved))
+    fn differs_by_fees(&self, surface: Surface, statement: &AccountSnapshot) -> bool {
+        let differs = |reported: &BalanceUpdate| {
+            let moved = reported.total - self.balance(surface, reported.asset).total;
+            (moved != Amount::ZERO).then(|| self.may_be_fees(reported.asset, moved))
         };
         let mut different = statement.balances.iter().filter_map(differs).peekable();
         surface == SURFACE
@@ -291,13 +292,13 @@ impl Evidence<'_> {
     }
 
     fn may_be_fees(&self, asset: AssetId, moved: Amount) -> bool {
-        let waiting = self.waiting_outside_reading();
+        let waiting = self.waiting_outside_snapshot();
         self.may_be_fees_of(&waiting, asset, moved) || self.may_be_estimates(&waiting, asset, moved)
     }
 
-    pub(crate) fn waiting_outside_reading(&self) -> Vec<LateFee> {
+    pub(crate) fn waiting_outside_snapshot(&self) -> Vec<LateFee> {
         let waiting = self.late_fees.waiting.iter();
-        waiting.filter(|late| !late.in_reading).copied().collect()
+        waiting.filter(|late| !late.in_snapshot).copied().collect()
     }
 
     /// The highest possible commission of a fill with this value.
@@ -330,9 +331,10 @@ impl Evidence<'_> {
     /// The change of equity that a pending account event shows for commissions that are not booked
     /// yet.
     pub fn fees_to_come(&self) -> Amount {
-        let line = self.line(SURFACE);
-        let statement = line.and_then(|line| line.told.as_ref());
-        let Some((statement, _)) = statement.filter(|(told, _)| self.awaits_fees(SURFACE, told))
+        let connection = self.connection(SURFACE);
+        let statement = connection.and_then(|connection| connection.pending_event.as_ref());
+        let Some((statement, _)) =
+            statement.filter(|(reported, _)| self.awaits_fees(SURFACE, reported))
         else {
             return Amount::ZERO;
         };
@@ -341,14 +343,14 @@ impl Evidence<'_> {
     }
 
     /// The difference of the balances, in the equity asset.
-    fn gain_of_fees(&self, statement: &AccountTruth) -> Amount {
-        let balances = statement.balances.iter().map(|told| {
-            let moved = told.total - self.balance(SURFACE, told.asset).total;
-            if self.is_outside_equity(SURFACE, told.asset) {
-                let value = self.value_in_equity(told.asset, moved);
+    fn gain_of_fees(&self, statement: &AccountSnapshot) -> Amount {
+        let balances = statement.balances.iter().map(|reported| {
+            let moved = reported.total - self.balance(SURFACE, reported.asset).total;
+            if self.is_outside_equity(SURFACE, reported.asset) {
+                let value = self.value_in_equity(reported.asset, moved);
                 value.unwrap_or_else(|| -self.estimated_fees(-moved) - self.young_sum(-moved))
             } else {
-                self.worth(SURFACE, told.asset, moved)
+                self.worth(SURFACE, reported.asset, moved)
             }
         });
         balances.sum()
@@ -358,7 +360,7 @@ impl Evidence<'_> {
     /// fills.
     pub fn estimated_fees(&self, paid: Amount) -> Amount {
         let waiting = self.late_fees.waiting.iter();
-        let waiting = waiting.filter(|late| !late.in_reading);
+        let waiting = waiting.filter(|late| !late.in_snapshot);
         if paid > Amount::ZERO {
             self.estimated_fees_of(waiting)
         } else {
@@ -388,7 +390,7 @@ impl Evidence<'_> {
     /// estimate.
     pub fn late_fee_fills(&self) -> impl Iterator<Item = &LateFee> {
         let waiting = self.late_fees.waiting.iter();
-        waiting.chain(self.stated_fills.unstated())
+        waiting.chain(self.fills_from_totals.awaiting_fee())
     }
 
     /// Number of such fills.
@@ -398,9 +400,9 @@ impl Evidence<'_> {
 
     /// The sum of the commissions shown by a snapshot that is about to be accepted, if account
     /// trades do not state them.
-    pub fn fees_by_agreement(&self, surface: Surface, account: &AccountTruth) -> Option<Amount> {
+    pub fn fees_by_agreement(&self, surface: Surface, account: &AccountSnapshot) -> Option<Amount> {
         // The part that belongs to fills with an estimate is not known.
-        let is_fees = !self.tells_trades()
+        let is_fees = !self.serves_account_trades()
             && !self.has_young_estimate()
             && self.differs_by_fees(surface, account);
         is_fees.then(|| -self.gain_of_fees(account))

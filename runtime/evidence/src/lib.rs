@@ -10,40 +10,40 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
 
+pub mod account_events;
 pub mod agreement;
 pub mod close_gains;
 pub mod close_values;
-pub mod coins;
 pub mod comparison;
+pub mod connection;
 pub mod estimates;
 mod evidence;
-pub mod external;
+pub mod external_orders;
 pub mod fee_costs;
-pub mod fill_order;
+pub mod fills_from_totals;
 pub mod forced;
-pub mod forced_questions;
+pub mod forced_close_evidence;
+pub mod forced_order_requests;
+pub mod forced_out_of_order;
 pub mod forced_reports;
-pub mod forced_rest;
-pub mod forced_traces;
 pub mod income;
 pub mod instances;
 pub mod late_fees;
-pub mod line;
-pub mod marks;
+pub mod mark_price_age;
+pub mod missing_coins;
 pub mod newest_orders;
-pub mod others;
-pub mod outside;
+pub mod outside_closes;
 pub mod outside_orders;
-pub mod past;
 pub mod payments;
 pub mod recent_orders;
+pub mod reconciled_fills;
+pub mod reordered_fills;
+pub mod stale_reports;
 pub mod stated_balances;
 pub mod stated_fees;
-pub mod stated_fills;
 pub mod stated_positions;
-pub mod statement;
-pub mod stream;
-pub mod taken;
 pub mod transfers;
+pub mod unconfigured_positions;
+pub mod user_stream;
 
-pub use evidence::{Evidence, Key, Lines, NO_DOUBTS, NO_LINES};
+pub use evidence::{Connections, Evidence, NO_CONNECTIONS, NO_DEGRADED_REASONS, PositionKey};

@@ -14,24 +14,24 @@ use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::instrument::Instrument;
 use windvane_model::order::Surface;
 use windvane_model::protocol::Outcome;
-use windvane_model::truth::{TradedOrder, Truth};
+use windvane_model::state_report::{StateReport, TradedOrder};
 
-use crate::line::OF_ANY_ROUTE;
-use crate::recent_orders::Question;
+use crate::connection::OF_ANY_ROUTE;
+use crate::recent_orders::PendingQuery;
 
 /// The state of requests for the newest orders.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct NewestOrders {
-    questions: BTreeMap<InstrumentId, Question>,
+    queries: BTreeMap<InstrumentId, PendingQuery>,
     /// Surfaces where the venue refuses to list orders, on the present user stream.
     refused: BTreeSet<Surface>,
     /// Surfaces for which people were notified that another instance may be unseen.
-    told: BTreeSet<Surface>,
+    notified: BTreeSet<Surface>,
 }
 
 /// What a response about the newest orders means.
 #[derive(Clone, Copy, Debug)]
-pub enum NewestAnswer<'a> {
+pub enum NewestOrdersResponse<'a> {
     /// Nothing yet.
     Nothing,
     /// The venue does not list the orders of a surface.
@@ -57,65 +57,65 @@ impl NewestOrders {
             return;
         }
         for instrument in instruments {
-            self.questions.insert(instrument, Question::new(now));
+            self.queries.insert(instrument, PendingQuery::new(now));
         }
     }
 
     /// Whether no list of orders is expected.
     pub fn is_empty(&self) -> bool {
-        self.questions.is_empty()
+        self.queries.is_empty()
     }
 
     /// The next instrument of a surface.
     pub fn next(&self, surface: Surface, instruments: &[Instrument]) -> Option<InstrumentId> {
-        let mut asked = self.questions.keys().copied();
+        let mut asked = self.queries.keys().copied();
         asked.find(|id| instruments[usize::from(id.0)].surface == surface)
     }
 
     /// Notes that a request about an instrument is sent, if it is due. Returns whether it is.
     pub fn ask(&mut self, instrument: InstrumentId, now: Time) -> bool {
-        let question = self.questions.get_mut(&instrument);
-        let Some(question) = question.filter(|question| question.is_due(now)) else {
+        let query = self.queries.get_mut(&instrument);
+        let Some(query) = query.filter(|query| query.is_due(now)) else {
             return false;
         };
-        question.note_sent(now);
+        query.note_sent(now);
         true
     }
 
     /// Whether a request about an instrument is given up.
     pub fn is_over(&self, instrument: InstrumentId, now: Time) -> bool {
-        let question = self.questions.get(&instrument);
-        question.is_some_and(|question| question.is_over(now))
+        let query = self.queries.get(&instrument);
+        query.is_some_and(|query| query.is_over(now))
     }
 
     /// Takes the response about the newest orders of an instrument.
     pub fn take_answer<'a>(
         &mut self,
         instrument: InstrumentId,
-        outcome: &'a Outcome<Truth>,
-    ) -> NewestAnswer<'a> {
-        let Some(question) = self.questions.get_mut(&instrument) else {
-            return NewestAnswer::Nothing;
+        outcome: &'a Outcome<StateReport>,
+    ) -> NewestOrdersResponse<'a> {
+        let Some(query) = self.queries.get_mut(&instrument) else {
+            return NewestOrdersResponse::Nothing;
         };
-        question.note_answer();
+        query.note_answer();
         match outcome {
-            Outcome::Done(Truth::NewestOrders(orders)) => {
-                self.questions.remove(&instrument);
-                NewestAnswer::Listed(orders)
+            Outcome::Done(StateReport::NewestOrders(orders)) => {
+                self.queries.remove(&instrument);
+                NewestOrdersResponse::Listed(orders)
             }
             Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => {
-                NewestAnswer::Refused
+                NewestOrdersResponse::Refused
             }
-            _ => NewestAnswer::Nothing,
+            _ => NewestOrdersResponse::Nothing,
         }
     }
 
     /// The venue does not list the orders of a surface. Returns whether people are not notified yet
     /// that another instance may be unseen.
     pub fn end(&mut self, surface: Surface, instruments: &[Instrument]) -> bool {
-        self.questions
+        self.queries
             .retain(|id, _| instruments[usize::from(id.0)].surface != surface);
         self.refused.insert(surface);
-        self.told.insert(surface)
+        self.notified.insert(surface)
     }
 }

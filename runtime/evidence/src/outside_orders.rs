@@ -12,11 +12,11 @@ use windvane_model::names::Names;
 use windvane_model::order::PositionSide;
 use windvane_model::planted;
 use windvane_model::protocol::{OrderUpdate, Outcome};
-use windvane_model::truth::{OpenOrder, Truth};
+use windvane_model::state_report::{OpenOrder, StateReport};
 
+use crate::connection::OF_ANY_ROUTE;
 use crate::forced::{ForcedCloses, OrderKey};
-use crate::line::OF_ANY_ROUTE;
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// At most this many orders are queried at a time; closes by further orders count as closes by
 /// hand.
@@ -30,7 +30,7 @@ const ANSWERED_MS: i64 = 60_000;
 
 /// A pending query for one order.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Inquiry {
+struct PendingQuery {
     position_side: PositionSide,
     /// When its trade was listed here.
     listed: Time,
@@ -43,11 +43,11 @@ struct Inquiry {
 
 /// Pending queries for outside orders.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct OutsideOrders(BTreeMap<OrderKey, Inquiry>);
+pub struct OutsideOrders(BTreeMap<OrderKey, PendingQuery>);
 
 /// What a response about an outside order means.
 #[derive(Clone, Copy, Debug)]
-pub enum Found<'a> {
+pub enum OutsideOrderAnswer<'a> {
     /// It is a forced order.
     Forced(&'a OpenOrder),
     /// It is an order of a person or a program.
@@ -59,19 +59,19 @@ pub enum Found<'a> {
 impl OutsideOrders {
     /// Plans a query for the order of a listed outside trade that closed a position, unless it is
     /// known to be the venue's own (`known`).
-    pub fn inquire(&mut self, update: &OrderUpdate, known: bool, now: Time) {
+    pub fn plan_query(&mut self, update: &OrderUpdate, known: bool, now: Time) {
         let key = (update.instrument, update.order_id);
         if known || self.0.len() >= ORDERS_MAX || planted!(LiquidationIgnored) {
             return;
         }
-        let inquiry = Inquiry {
+        let query = PendingQuery {
             position_side: update.position_side,
             listed: now,
             made: update.transaction_time,
             sent: None,
             waits: false,
         };
-        self.0.entry(key).or_insert(inquiry);
+        self.0.entry(key).or_insert(query);
     }
 
     /// Drops the query for an order: an event reports the order and shows its kind.
@@ -85,7 +85,7 @@ impl OutsideOrders {
     }
 
     /// Whether it is still unknown which party closed a position of an instrument.
-    pub fn inquires_after(&self, id: InstrumentId) -> bool {
+    pub fn queries_outside_order(&self, id: InstrumentId) -> bool {
         self.0.keys().any(|(of, _)| *of == id)
     }
 
@@ -93,14 +93,14 @@ impl OutsideOrders {
     /// forced. Returns them.
     pub fn ask(&mut self, id: InstrumentId, forced: &ForcedCloses, now: Time) -> Vec<VenueOrderId> {
         self.0.retain(|key, _| !forced.orders_by_venue(*key));
-        let is_due = |inquiry: &Inquiry| {
-            let again = inquiry.sent.map(|sent| sent.plus_ms(ASK_AGAIN_MS));
-            !inquiry.waits && again.is_none_or(|again| now >= again)
+        let is_due = |query: &PendingQuery| {
+            let again = query.sent.map(|sent| sent.plus_ms(ASK_AGAIN_MS));
+            !query.waits && again.is_none_or(|again| now >= again)
         };
         let mut asked = Vec::new();
-        for ((instrument, order_id), inquiry) in &mut self.0 {
-            if *instrument == id && is_due(inquiry) {
-                (inquiry.waits, inquiry.sent) = (true, Some(now));
+        for ((instrument, order_id), query) in &mut self.0 {
+            if *instrument == id && is_due(query) {
+                (query.waits, query.sent) = (true, Some(now));
                 asked.push(*order_id);
             }
         }
@@ -110,10 +110,10 @@ impl OutsideOrders {
     /// Gives up responses that are overdue. Returns the instruments that were asked about.
     pub fn overdue(&mut self, now: Time) -> Vec<InstrumentId> {
         let mut asked: Vec<InstrumentId> = Vec::new();
-        for ((id, _), inquiry) in &mut self.0 {
+        for ((id, _), query) in &mut self.0 {
             let overdue = |sent: Time| now > sent.plus_ms(ANSWERED_MS / 4);
-            inquiry.waits &= !inquiry.sent.is_some_and(overdue);
-            if inquiry.sent.is_some() && asked.last() != Some(id) {
+            query.waits &= !query.sent.is_some_and(overdue);
+            if query.sent.is_some() && asked.last() != Some(id) {
                 asked.push(*id);
             }
         }
@@ -125,40 +125,40 @@ impl OutsideOrders {
     pub fn take_answer<'a>(
         &mut self,
         key: OrderKey,
-        outcome: &'a Outcome<Truth>,
+        outcome: &'a Outcome<StateReport>,
         now: Time,
-    ) -> Option<(PositionSide, Found<'a>)> {
-        let inquiry = self.0.get_mut(&key)?;
-        inquiry.waits = false;
-        let inquiry = *inquiry;
+    ) -> Option<(PositionSide, OutsideOrderAnswer<'a>)> {
+        let query = self.0.get_mut(&key)?;
+        query.waits = false;
+        let query = *query;
         let found = match outcome {
-            Outcome::Done(Truth::OutsideOrder(order)) if order.report.order_id == key.1 => {
+            Outcome::Done(StateReport::OutsideOrder(order)) if order.report.order_id == key.1 => {
                 if ForcedClose::of_order(order).is_some() {
-                    Found::Forced(order)
+                    OutsideOrderAnswer::Forced(order)
                 } else {
-                    Found::ByHand
+                    OutsideOrderAnswer::ByHand
                 }
             }
             Outcome::Refused(refusal)
                 if !OF_ANY_ROUTE.contains(&refusal.code)
-                    && now > inquiry.listed.plus_ms(READ_LAG_MS) =>
+                    && now > query.listed.plus_ms(READ_LAG_MS) =>
             {
-                Found::Unknown(inquiry.made)
+                OutsideOrderAnswer::Unknown(query.made)
             }
-            _ if now > inquiry.listed.plus_ms(ANSWERED_MS) => Found::Unknown(inquiry.made),
+            _ if now > query.listed.plus_ms(ANSWERED_MS) => OutsideOrderAnswer::Unknown(query.made),
             _ => return None,
         };
         self.0.remove(&key);
-        Some((inquiry.position_side, found))
+        Some((query.position_side, found))
     }
 
     /// Takes over the open queries of an earlier process.
     pub fn inherit(&mut self, old: &Self, names: &Names) {
-        for ((id, order_id), inquiry) in &old.0 {
+        for ((id, order_id), query) in &old.0 {
             if let Some(id) = names.instruments.get(id) {
                 let waits = false;
-                let inquiry = Inquiry { waits, ..*inquiry };
-                self.0.insert((*id, *order_id), inquiry);
+                let query = PendingQuery { waits, ..*query };
+                self.0.insert((*id, *order_id), query);
             }
         }
     }

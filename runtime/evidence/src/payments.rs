@@ -11,7 +11,7 @@ use windvane_model::decimal::Amount;
 use windvane_model::ids::{AssetId, Time};
 use windvane_model::names::Names;
 use windvane_model::protocol::{AccountUpdate, BalanceUpdate};
-use windvane_model::truth::IncomeKind;
+use windvane_model::state_report::IncomeKind;
 
 use crate::Evidence;
 

@@ -12,16 +12,16 @@ use windvane_model::ids::{InstrumentId, Time, VenueOrderId};
 use windvane_model::names::Names;
 use windvane_model::order::Surface;
 use windvane_model::protocol::Outcome;
-use windvane_model::truth::{TradedOrder, Truth};
+use windvane_model::state_report::{StateReport, TradedOrder};
 
-use crate::line::OF_ANY_ROUTE;
-use crate::past::READ_LAG_MS;
+use crate::connection::OF_ANY_ROUTE;
+use crate::stale_reports::READ_LAG_MS;
 
 /// Number of orders that are queried per instrument and read. Each costs a weight of 1.
 pub const ORDERS_MAX: usize = 3;
 
 /// At most this many orders that events name are queried at a time.
-const QUESTIONS_MAX: usize = 64;
+const QUERIES_MAX: usize = 64;
 
 /// Older trades are ignored.
 pub const RECENT_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -41,14 +41,14 @@ pub type TradedKey = (InstrumentId, VenueOrderId);
 /// Orders with listed trades whose client order ids are not known yet.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct RecentOrders {
-    questions: BTreeMap<TradedKey, Question>,
+    queries: BTreeMap<TradedKey, PendingQuery>,
     /// Surfaces that were read again after the end of the watch for another instance.
     read_after_watch: BTreeSet<Surface>,
 }
 
 /// A query that waits for its response.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Question {
+pub struct PendingQuery {
     /// When the trade was listed here, or when the list became necessary.
     listed: Time,
     /// When the first and the last query were sent.
@@ -56,7 +56,7 @@ pub struct Question {
     waits: bool,
 }
 
-impl Question {
+impl PendingQuery {
     /// A query that is not sent yet.
     pub const fn new(listed: Time) -> Self {
         Self {
@@ -96,42 +96,42 @@ impl Question {
 impl RecentOrders {
     /// Notes the orders of the newest trades of an instrument.
     pub fn note_newest(&mut self, instrument: InstrumentId, orders: &[VenueOrderId], now: Time) {
-        let questions = &mut self.questions;
+        let queries = &mut self.queries;
         for order_id in orders {
             let key = (instrument, *order_id);
-            questions.entry(key).or_insert_with(|| Question::new(now));
+            queries.entry(key).or_insert_with(|| PendingQuery::new(now));
         }
         // An earlier page may have named more: the newest orders have the highest ids.
-        let of_instrument = questions.range((instrument, VenueOrderId(i64::MIN))..);
+        let of_instrument = queries.range((instrument, VenueOrderId(i64::MIN))..);
         let unsent: Vec<TradedKey> = of_instrument
             .take_while(|((of, _), _)| *of == instrument)
-            .filter(|(_, question)| question.sent.is_none())
+            .filter(|(_, query)| query.sent.is_none())
             .map(|(key, _)| *key)
             .collect();
         for key in unsent.iter().rev().skip(ORDERS_MAX) {
-            questions.remove(key);
+            queries.remove(key);
         }
     }
 
     /// Notes an order that an event names, to query when it was placed.
     pub fn note(&mut self, key: TradedKey, now: Time) {
-        if self.questions.len() < QUESTIONS_MAX {
-            self.questions.entry(key).or_insert(Question::new(now));
+        if self.queries.len() < QUERIES_MAX {
+            self.queries.entry(key).or_insert(PendingQuery::new(now));
         }
     }
 
     /// Whether no order is queried.
     pub fn is_empty(&self) -> bool {
-        self.questions.is_empty()
+        self.queries.is_empty()
     }
 
     /// Notes that the queries are sent that are due and whose instrument is not held back. Returns
     /// their orders.
     pub fn ask(&mut self, now: Time, held_back: impl Fn(InstrumentId) -> bool) -> Vec<TradedKey> {
         let mut due = Vec::new();
-        for (key, question) in &mut self.questions {
-            if question.is_due(now) && !held_back(key.0) {
-                question.note_sent(now);
+        for (key, query) in &mut self.queries {
+            if query.is_due(now) && !held_back(key.0) {
+                query.note_sent(now);
                 due.push(*key);
             }
         }
@@ -141,10 +141,10 @@ impl RecentOrders {
     /// Gives up queries that time out, except those of instruments that are held back. Returns
     /// whether one of the others was sent.
     pub fn give_up(&mut self, now: Time, held_back: impl Fn(InstrumentId) -> bool) -> bool {
-        self.questions
-            .retain(|(id, _), question| !question.is_over(now) || held_back(*id));
-        let mut left = self.questions.values();
-        left.any(|question| question.sent.is_some())
+        self.queries
+            .retain(|(id, _), query| !query.is_over(now) || held_back(*id));
+        let mut left = self.queries.values();
+        left.any(|query| query.sent.is_some())
     }
 
     /// Takes the response about an order. Returns `Some` if the query is finished, with the order
@@ -152,23 +152,23 @@ impl RecentOrders {
     pub fn take_answer<'a>(
         &mut self,
         key: TradedKey,
-        outcome: &'a Outcome<Truth>,
+        outcome: &'a Outcome<StateReport>,
         now: Time,
     ) -> Option<Option<&'a TradedOrder>> {
-        let question = self.questions.get_mut(&key)?;
-        question.note_answer();
+        let query = self.queries.get_mut(&key)?;
+        query.note_answer();
         let order = match outcome {
-            Outcome::Done(Truth::TradedOrder(order)) => Some(order),
+            Outcome::Done(StateReport::TradedOrder(order)) => Some(order),
             // The query may be behind the list of trades.
             Outcome::Refused(refusal)
                 if !OF_ANY_ROUTE.contains(&refusal.code)
-                    && now > question.listed.plus_ms(READ_LAG_MS) =>
+                    && now > query.listed.plus_ms(READ_LAG_MS) =>
             {
                 None
             }
             _ => return None,
         };
-        self.questions.remove(&key);
+        self.queries.remove(&key);
         Some(order)
     }
 
@@ -189,10 +189,10 @@ impl RecentOrders {
 
     /// Takes over the open queries of an earlier process.
     pub fn inherit(&mut self, old: &Self, names: &Names) {
-        for ((id, order_id), question) in &old.questions {
+        for ((id, order_id), query) in &old.queries {
             if let Some(id) = names.instruments.get(id) {
-                let question = Question::new(question.listed);
-                self.questions.insert((*id, *order_id), question);
+                let query = PendingQuery::new(query.listed);
+                self.queries.insert((*id, *order_id), query);
             }
         }
     }

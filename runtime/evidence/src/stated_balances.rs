@@ -20,7 +20,7 @@ use windvane_model::protocol::AccountUpdate;
 
 use crate::Evidence;
 use crate::estimates::ESTIMATED_MS;
-use crate::past::READ_LAG_MS;
+use crate::stale_reports::READ_LAG_MS;
 
 /// The fill of an account event arrives within this time, or the run is degraded.
 const EXPLAINED_MS: i64 = 3_000;
@@ -32,14 +32,14 @@ const SUMS: usize = 64;
 /// Balances that account events of the present user streams report and the books did not reach yet,
 /// the oldest first.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct StatedBalances(BTreeMap<(Surface, AssetId), VecDeque<Sum>>);
+pub struct StatedBalances(BTreeMap<(Surface, AssetId), VecDeque<StatedBalance>>);
 
 /// A balance as an event reported it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Sum {
+struct StatedBalance {
     total: Amount,
     /// When the event arrived.
-    told: Time,
+    reported_at: Time,
 }
 
 impl StatedBalances {
@@ -50,7 +50,7 @@ impl StatedBalances {
         for balance in &newest.balances {
             // A late event reports a balance that the books had a moment ago. It does not explain
             // the balances that wait.
-            if evidence.had_lately(surface, balance.asset, balance.total) {
+            if evidence.had_recently(surface, balance.asset, balance.total) {
                 continue;
             }
             let key = (surface, balance.asset);
@@ -58,9 +58,9 @@ impl StatedBalances {
             if sums.len() == SUMS {
                 sums.remove(1);
             }
-            sums.push_back(Sum {
+            sums.push_back(StatedBalance {
                 total: balance.total,
-                told: evidence.now,
+                reported_at: evidence.now,
             });
         }
     }
@@ -69,9 +69,9 @@ impl StatedBalances {
     pub fn review(&mut self, evidence: &Evidence<'_>, surface: Surface) {
         for (key, sums) in self.0.iter_mut().filter(|((of, _), _)| *of == surface) {
             // True commissions that replaced estimates have changed the remembered balances.
-            let is_reached = |sum: &Sum| {
+            let is_reached = |sum: &StatedBalance| {
                 evidence.may_be_stated(key.0, key.1, sum.total)
-                    || evidence.had_lately(key.0, key.1, sum.total)
+                    || evidence.had_recently(key.0, key.1, sum.total)
             };
             if let Some(reached) = sums.iter().rposition(is_reached) {
                 sums.drain(..=reached);
@@ -84,10 +84,11 @@ impl StatedBalances {
     pub fn is_overdue(&self, evidence: &Evidence<'_>, surface: Surface) -> bool {
         let now = evidence.now;
         self.0.iter().any(|((of, asset), sums)| {
-            let is_estimated = |sum: &Sum| evidence.estimates_explain(surface, *asset, sum.total);
-            let is_late = |sum: &Sum| now > sum.told.plus_ms(EXPLAINED_MS);
+            let is_estimated =
+                |sum: &StatedBalance| evidence.estimates_explain(surface, *asset, sum.total);
+            let is_late = |sum: &StatedBalance| now > sum.reported_at.plus_ms(EXPLAINED_MS);
             // By then the true commissions of that time are booked.
-            let is_old = |sum: &Sum| now > sum.told.plus_ms(ESTIMATED_MS);
+            let is_old = |sum: &StatedBalance| now > sum.reported_at.plus_ms(ESTIMATED_MS);
             *of == surface && sums.front().is_some_and(is_late) && {
                 let estimated = sums.iter().rposition(is_estimated);
                 let first = sums.get(estimated.map_or(0, |place| place + 1));
@@ -100,7 +101,7 @@ impl StatedBalances {
     /// after the event that it cannot be older.
     pub fn refute(&mut self, surface: Surface, asked: Time) {
         for (_, sums) in (self.0.iter_mut()).filter(|((of, _), _)| *of == surface) {
-            sums.retain(|sum| asked < sum.told.plus_ms(READ_LAG_MS));
+            sums.retain(|sum| asked < sum.reported_at.plus_ms(READ_LAG_MS));
         }
     }
 
@@ -112,10 +113,11 @@ impl StatedBalances {
 }
 
 impl Evidence<'_> {
-    fn had_lately(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
-        let line = self.line(surface);
+    fn had_recently(&self, surface: Surface, asset: AssetId, total: Amount) -> bool {
+        let connection = self.connection(surface);
         let is_same = |known| self.is_same(surface, asset, total, known);
-        line.is_some_and(|line| line.past.had_one(self.now, asset, is_same))
+        connection
+            .is_some_and(|connection| connection.history.had_one_balance(self.now, asset, is_same))
     }
 
     /// Whether the books have the reported balance, apart from rounding and later commissions.

@@ -12,11 +12,11 @@ use windvane_model::decimal::Amount;
 use windvane_model::ids::{AssetId, Time};
 use windvane_model::order::Surface;
 use windvane_model::protocol::{BalanceUpdate, PositionUpdate};
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
+use crate::connection::Connection;
 use crate::late_fees::{LateFee, SURFACE};
-use crate::line::Line;
 
 /// A balance that is reported this long after a fill includes its commission. Events of the same
 /// moment may belong to several fills.
@@ -30,63 +30,77 @@ impl Evidence<'_> {
     pub fn stated_fees(
         &self,
         surface: Surface,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
     ) -> Option<Vec<StatedFee>> {
-        let is_possible = surface == SURFACE && !self.tells_trades();
+        let is_possible = surface == SURFACE && !self.serves_account_trades();
         if !is_possible || !self.positions_agree(&statement.positions) {
             return None;
         }
-        let differs = |told: &&BalanceUpdate| {
-            let known = self.balance(surface, told.asset).total;
-            !self.is_same(surface, told.asset, told.total, known)
+        let differs = |reported: &&BalanceUpdate| {
+            let known = self.balance(surface, reported.asset).total;
+            !self.is_same(surface, reported.asset, reported.total, known)
         };
         let different = statement.balances.iter().filter(differs);
         different
-            .map(|told| Some((*told, self.fills_that_lowered(statement, told)?)))
+            .map(|reported| Some((*reported, self.fills_that_lowered(statement, reported)?)))
             .collect()
     }
 
     fn fills_that_lowered(
         &self,
-        statement: &AccountTruth,
-        told: &BalanceUpdate,
+        statement: &AccountSnapshot,
+        reported: &BalanceUpdate,
     ) -> Option<Vec<LateFee>> {
-        let moved = told.total - self.balance(SURFACE, told.asset).total;
-        let line = self.futures_line()?;
-        let at = line.newest.balance(told.asset)?;
-        let is_late = line.past.has_fill_after(at) || self.may_hide_fill(line, statement, at);
+        let moved = reported.total - self.balance(SURFACE, reported.asset).total;
+        let connection = self.futures_connection()?;
+        let at = connection.newest_events.balance(reported.asset)?;
+        let is_late =
+            connection.history.has_fill_after(at) || self.may_hide_fill(connection, statement, at);
         if moved >= Amount::ZERO || is_late {
             return None;
         }
         let may_contain = |late: &&LateFee| {
             let key = (late.instrument, late.side);
             let is_flat = self.ledgers.account.at(key.0, key.1).position.qty == 0;
-            !late.in_reading && (is_flat || lists(line, statement, late))
+            !late.in_snapshot && (is_flat || lists(connection, statement, late))
         };
         let waiting = self.late_fees.waiting.iter();
         let mut fills: Vec<LateFee> = waiting.filter(may_contain).copied().collect();
-        if fills.iter().any(|late| self.quote_of(late) == told.asset) {
-            fills.retain(|late| self.quote_of(late) == told.asset);
+        if fills
+            .iter()
+            .any(|late| self.quote_of(late) == reported.asset)
+        {
+            fills.retain(|late| self.quote_of(late) == reported.asset);
         }
-        self.may_be_fees_of(&fills, told.asset, moved)
+        self.may_be_fees_of(&fills, reported.asset, moved)
             .then_some(fills)
     }
 
-    fn futures_line(&self) -> Option<&Line> {
-        self.line(SURFACE)
+    fn futures_connection(&self) -> Option<&Connection> {
+        self.connection(SURFACE)
     }
 
     /// Whether a balance of this time may contain a fill that is not booked. Its position would
     /// differ, unless the event leaves out the position because it was closed
     /// (docs/interface/user-stream.md#account_update).
-    fn may_hide_fill(&self, line: &Line, statement: &AccountTruth, at: Time) -> bool {
-        let is_listed = |told: &PositionUpdate| {
-            let stated = line.newest.position(told.instrument, told.position_side);
+    fn may_hide_fill(
+        &self,
+        connection: &Connection,
+        statement: &AccountSnapshot,
+        at: Time,
+    ) -> bool {
+        let is_listed = |reported: &PositionUpdate| {
+            let stated = connection
+                .newest_events
+                .position(reported.instrument, reported.position_side);
             stated.is_some_and(|stated| stated >= at)
         };
-        let listed = statement.positions.iter().filter(|told| is_listed(told));
+        let listed = statement
+            .positions
+            .iter()
+            .filter(|reported| is_listed(reported));
         let listed: Vec<_> = listed
-            .map(|told| (told.instrument, told.position_side))
+            .map(|reported| (reported.instrument, reported.position_side))
             .collect();
         let is_missing = self.orders.iter().any(|order| {
             let key = (order.instrument(), order.terms.position_side);
@@ -99,34 +113,41 @@ impl Evidence<'_> {
 
     /// Whether a position was reported before its close, which is booked without a commission.
     /// Later events leave out a closed position, so nothing else would replace this report.
-    pub fn is_from_before_close(&self, told: &PositionUpdate) -> bool {
-        let key = (told.instrument, told.position_side);
-        let Some(line) = self.futures_line().filter(|_| told.qty.0 != 0) else {
+    pub fn is_from_before_close(&self, reported: &PositionUpdate) -> bool {
+        let key = (reported.instrument, reported.position_side);
+        let Some(connection) = self.futures_connection().filter(|_| reported.qty.0 != 0) else {
             return false;
         };
-        let stated = line.newest.position(key.0, key.1).unwrap_or_default();
+        let stated = connection
+            .newest_events
+            .position(key.0, key.1)
+            .unwrap_or_default();
         let is_since = |late: &LateFee| (late.instrument, late.side) == key && late.made >= stated;
         let is_known = usize::from(key.0.0) < self.instruments.len() && stated != Time::default();
         is_known
             && self.ledgers.account.at(key.0, key.1).position.qty == 0
             && self.late_fees.waiting.iter().any(is_since)
-            && line.past.held(self.now, key, told.qty.0)
+            && connection
+                .history
+                .had_position(self.now, key, reported.qty.0)
     }
 
     /// The fills that are left after those with a booked commission. A fill whose position the
     /// event does not list may have been made just after the event. It is forgotten only if no
     /// other fill explains the balance.
-    pub fn fills_beside(
+    pub fn fills_without_fee(
         &self,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
         asset: AssetId,
         fills: &[LateFee],
     ) -> Option<VecDeque<LateFee>> {
-        let line = self.futures_line()?;
-        let at = line.newest.balance(asset).unwrap_or_default();
+        let connection = self.futures_connection()?;
+        let at = connection.newest_events.balance(asset).unwrap_or_default();
         let is_booked = |late: &LateFee| {
             fills.iter().any(|one| one.is_same_fill(late))
-                && (fills.len() == 1 || lists(line, statement, late) || is_long_before(late, at))
+                && (fills.len() == 1
+                    || lists(connection, statement, late)
+                    || is_long_before(late, at))
         };
         let waiting = self.late_fees.waiting.iter();
         Some(waiting.filter(|late| !is_booked(late)).copied().collect())
@@ -137,17 +158,19 @@ impl Evidence<'_> {
     pub fn fills_after_agreement(
         &self,
         surface: Surface,
-        statement: &AccountTruth,
+        statement: &AccountSnapshot,
     ) -> Option<VecDeque<LateFee>> {
-        if surface != SURFACE || self.tells_trades() || self.late_fees.waiting.is_empty() {
+        if surface != SURFACE || self.serves_account_trades() || self.late_fees.waiting.is_empty() {
             return None;
         }
-        let newest = self.futures_line().map(|line| &line.newest);
+        let newest = self
+            .futures_connection()
+            .map(|connection| &connection.newest_events);
         let balances = statement.balances.iter();
-        let stated = balances.filter_map(|told| newest?.balance(told.asset));
+        let stated = balances.filter_map(|reported| newest?.balance(reported.asset));
         let at = stated.max().unwrap_or_default();
         let waiting = self.late_fees.waiting.iter();
-        let kept = waiting.filter(|late| late.in_reading || !is_long_before(late, at));
+        let kept = waiting.filter(|late| late.in_snapshot || !is_long_before(late, at));
         Some(kept.copied().collect())
     }
 
@@ -155,22 +178,22 @@ impl Evidence<'_> {
     /// nothing changes. If the venue lists the account's trades, the parts stay until the next
     /// account event: until then, the balance may be from before the close.
     pub fn newer_lines(&self) -> Option<Vec<PositionUpdate>> {
-        if self.tells_trades() || self.late_fees.waiting.is_empty() {
+        if self.serves_account_trades() || self.late_fees.waiting.is_empty() {
             return None;
         }
-        let (statement, _) = self.futures_line()?.told.as_ref()?;
+        let (statement, _) = self.futures_connection()?.pending_event.as_ref()?;
         let positions = statement.positions.iter();
-        let kept = positions.filter(|told| !self.is_from_before_close(told));
+        let kept = positions.filter(|reported| !self.is_from_before_close(reported));
         Some(kept.copied().collect())
     }
 }
 
 /// Whether an account event lists the position of a fill in its state after the fill.
-fn lists(line: &Line, statement: &AccountTruth, late: &LateFee) -> bool {
+fn lists(connection: &Connection, statement: &AccountSnapshot, late: &LateFee) -> bool {
     let key = (late.instrument, late.side);
     let mut positions = statement.positions.iter();
-    let is_listed = positions.any(|told| (told.instrument, told.position_side) == key);
-    let stated = line.newest.position(key.0, key.1);
+    let is_listed = positions.any(|reported| (reported.instrument, reported.position_side) == key);
+    let stated = connection.newest_events.position(key.0, key.1);
     is_listed && stated.is_some_and(|at| at >= late.made || at == Time::default())
 }
 

@@ -19,8 +19,8 @@ use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::order::Surface;
 use windvane_model::protocol::{AccountReason, AccountUpdate};
 
-use crate::past::READ_LAG_MS;
-use crate::{Evidence, Key};
+use crate::stale_reports::READ_LAG_MS;
+use crate::{Evidence, PositionKey};
 
 /// The fill of an account event arrives within this time, or the run is degraded.
 const EXPLAINED_MS: i64 = 3_000;
@@ -31,19 +31,19 @@ const BOOKED_MS: i64 = 1_000;
 /// Positions that account events of the present user stream report and the books do not have.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct StatedPositions {
-    rows: BTreeMap<Key, Stated>,
+    rows: BTreeMap<PositionKey, ContradictingPosition>,
     /// Instruments with outside trades that no order event reported, for which the engine has not
     /// asked yet whether the venue closed a position.
-    untold: BTreeSet<InstrumentId>,
+    unreported_trades: BTreeSet<InstrumentId>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Stated {
+struct ContradictingPosition {
     qty: i64,
     /// A later event left out the position: it may be flat now.
     left_out: bool,
     /// When the newest event that reports it arrived.
-    told: Time,
+    reported_at: Time,
     /// Since when the books differ from every such event.
     since: Time,
     /// The venue's time of the first of these events.
@@ -58,11 +58,11 @@ impl StatedPositions {
         evidence: &Evidence<'_>,
         update: &AccountUpdate,
         newest: &AccountUpdate,
-    ) -> Vec<Key> {
+    ) -> Vec<PositionKey> {
         if moves_positions(update.reason) {
-            let listed = |key: &Key| {
+            let listed = |key: &PositionKey| {
                 let mut positions = update.positions.iter();
-                positions.any(|told| (told.instrument, told.position_side) == *key)
+                positions.any(|reported| (reported.instrument, reported.position_side) == *key)
             };
             for (key, stated) in &mut self.rows {
                 stated.left_out |= !listed(key);
@@ -70,26 +70,28 @@ impl StatedPositions {
         }
         let now = evidence.now;
         let mut closed = Vec::new();
-        for told in &newest.positions {
-            let key @ (id, side) = (told.instrument, told.position_side);
+        for reported in &newest.positions {
+            let key @ (id, side) = (reported.instrument, reported.position_side);
             if usize::from(id.0) >= evidence.instruments.len() {
                 continue;
             }
             let known = self.rows.get(&key).copied();
             let held = evidence.account_qty(id, side);
             // An event may be late: it reports a position that the books had a moment ago.
-            if known.is_none() && (held == told.qty.0 || evidence.held_lately(key, told.qty.0)) {
+            if known.is_none()
+                && (held == reported.qty.0 || evidence.held_recently(key, reported.qty.0))
+            {
                 continue;
             }
-            let stated = Stated {
-                qty: told.qty.0,
+            let stated = ContradictingPosition {
+                qty: reported.qty.0,
                 left_out: false,
-                told: now,
+                reported_at: now,
                 since: known.map_or(now, |known| known.since),
                 made: known.map_or(update.event_time, |known| known.made),
             };
             self.rows.insert(key, stated);
-            if evidence.was_closed_before_fills(update.event_time, key, told.qty.0) {
+            if evidence.was_closed_before_fills(update.event_time, key, reported.qty.0) {
                 closed.push(key);
             }
         }
@@ -105,7 +107,7 @@ impl StatedPositions {
     }
 
     /// Positions that nothing explained in time.
-    pub fn overdue(&self, evidence: &Evidence<'_>) -> Vec<Key> {
+    pub fn overdue(&self, evidence: &Evidence<'_>) -> Vec<PositionKey> {
         let overdue = self.rows.iter().filter(|(key, stated)| {
             evidence.now > stated.since.plus_ms(EXPLAINED_MS)
                 && !evidence.misses_own_fills(**key, stated.qty)
@@ -115,8 +117,8 @@ impl StatedPositions {
 
     /// Selects positions that events report as smaller than the books, or on the other side:
     /// something closed them. In the other positions, outside parties opened more.
-    pub fn smaller(&self, evidence: &Evidence<'_>, keys: &[Key]) -> Vec<Key> {
-        let is_smaller = |key: &&Key| {
+    pub fn smaller(&self, evidence: &Evidence<'_>, keys: &[PositionKey]) -> Vec<PositionKey> {
+        let is_smaller = |key: &&PositionKey| {
             let held = evidence.account_qty(key.0, key.1);
             let stated = self.rows.get(key);
             stated.is_some_and(|stated| is_smaller(stated.qty, held))
@@ -128,7 +130,7 @@ impl StatedPositions {
     /// after the event that it cannot be older.
     pub fn refute(&mut self, asked: Time) {
         self.rows
-            .retain(|_, stated| asked < stated.told.plus_ms(READ_LAG_MS));
+            .retain(|_, stated| asked < stated.reported_at.plus_ms(READ_LAG_MS));
     }
 
     /// Drops all reported positions.
@@ -137,39 +139,41 @@ impl StatedPositions {
     }
 
     /// The venue's time of the first event that reports a position differently from the books.
-    pub fn stated_otherwise_since(&self, key: Key) -> Option<Time> {
+    pub fn stated_otherwise_since(&self, key: PositionKey) -> Option<Time> {
         self.rows.get(&key).map(|stated| stated.made)
     }
 
     /// Whether outside trades of an instrument were read that no order event reported, and it is
     /// not known yet whether the venue closed a position.
-    pub fn is_untold(&self, id: InstrumentId) -> bool {
-        self.untold.contains(&id)
+    pub fn has_unreported_trade(&self, id: InstrumentId) -> bool {
+        self.unreported_trades.contains(&id)
     }
 
     /// Notes an outside trade that was read and that no order event reported.
-    pub fn note_untold(&mut self, id: InstrumentId) {
-        self.untold.insert(id);
+    pub fn note_unreported_trade(&mut self, id: InstrumentId) {
+        self.unreported_trades.insert(id);
     }
 
     /// Takes the instruments with such trades.
-    pub fn take_untold(&mut self) -> BTreeSet<InstrumentId> {
-        std::mem::take(&mut self.untold)
+    pub fn take_unreported_trades(&mut self) -> BTreeSet<InstrumentId> {
+        std::mem::take(&mut self.unreported_trades)
     }
 }
 
 impl Evidence<'_> {
     /// Whether an event from before own fills reports a position that is smaller than in the books
     /// of that time, or on the other side, and no open own order may have closed it.
-    fn was_closed_before_fills(&self, made: Time, key: Key, stated: i64) -> bool {
-        let line = self.line(Surface::Futures);
-        let (Some(line), Some(offset_ns)) = (line, self.clock_offset_ns(Surface::Futures)) else {
+    fn was_closed_before_fills(&self, made: Time, key: PositionKey, stated: i64) -> bool {
+        let connection = self.connection(Surface::Futures);
+        let (Some(connection), Some(offset_ns)) =
+            (connection, self.clock_offset_ns(Surface::Futures))
+        else {
             return false;
         };
         let made = Time(made.0.saturating_sub(offset_ns));
         let booked = made.plus_ms(BOOKED_MS);
         let held = self.account_qty(key.0, key.1);
-        let held_at = |at| line.past.qty_at(self.now, at, key, held);
+        let held_at = |at| connection.history.qty_at(self.now, at, key, held);
         // Own fills of that moment may have been booked a little later.
         let (Some(before), Some(after)) = (held_at(made), held_at(booked)) else {
             return false;
@@ -181,14 +185,14 @@ impl Evidence<'_> {
             && !self.may_have_closed(key, before, booked)
     }
 
-    fn held_lately(&self, key: Key, qty: i64) -> bool {
-        let line = self.line(Surface::Futures);
-        line.is_some_and(|line| line.past.held(self.now, key, qty))
+    fn held_recently(&self, key: PositionKey, qty: i64) -> bool {
+        let connection = self.connection(Surface::Futures);
+        connection.is_some_and(|connection| connection.history.had_position(self.now, key, qty))
     }
 
     /// Whether own orders executed more than is booked, and the missing fills in flight explain the
     /// reported position.
-    fn misses_own_fills(&self, (id, side): Key, qty: i64) -> bool {
+    fn misses_own_fills(&self, (id, side): PositionKey, qty: i64) -> bool {
         let difference = qty - self.account_qty(id, side);
         let of_position = self.orders.iter().filter(|order| {
             let terms = &order.terms;

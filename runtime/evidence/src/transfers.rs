@@ -10,34 +10,35 @@ use windvane_model::protocol::BalanceUpdate;
 use crate::Evidence;
 
 /// Estimates and rounding are at most one part in this many of the positions' cost.
-const UNSEEN_PARTS: i128 = 1_000;
+const ROUNDING_PARTS: i128 = 1_000;
 
 impl Evidence<'_> {
     /// How much larger a reported balance is than the books explain.
-    pub fn untold_change(&self, surface: Surface, told: &BalanceUpdate) -> Amount {
-        let moved = told.total - self.balance(surface, told.asset).total - told.change;
-        moved - self.correction_of_estimates(surface, told.asset, moved)
+    pub fn unexplained_change(&self, surface: Surface, reported: &BalanceUpdate) -> Amount {
+        let moved = reported.total - self.balance(surface, reported.asset).total - reported.change;
+        moved - self.correction_of_estimates(surface, reported.asset, moved)
     }
 
     /// Whether such a change is large enough to request the income history.
-    pub fn is_untold(&self, surface: Surface, told: &BalanceUpdate) -> bool {
-        let moved = self.untold_change(surface, told);
-        if surface == Surface::Futures && self.is_outside_equity(surface, told.asset) {
+    pub fn is_unexplained_change(&self, surface: Surface, reported: &BalanceUpdate) -> bool {
+        let moved = self.unexplained_change(surface, reported);
+        if surface == Surface::Futures && self.is_outside_equity(surface, reported.asset) {
             return moved != Amount::ZERO;
         }
-        let worth = self.worth(surface, told.asset, moved);
-        worth.abs() > self.unseen(surface) && !self.is_rounding(surface, told.asset, moved)
+        let worth = self.worth(surface, reported.asset, moved);
+        worth.abs() > self.rounding_tolerance(surface)
+            && !self.is_rounding(surface, reported.asset, moved)
     }
 
     /// Estimates and rounding are at most this amount.
-    pub fn unseen(&self, surface: Surface) -> Amount {
-        Amount(self.cost_of_positions(surface).0 / UNSEEN_PARTS)
+    pub fn rounding_tolerance(&self, surface: Surface) -> Amount {
+        Amount(self.cost_of_positions(surface).0 / ROUNDING_PARTS)
     }
 
     /// The cost of a surface's positions and of the last fill.
     pub(crate) fn cost_of_positions(&self, surface: Surface) -> Amount {
-        let line = self.line(surface);
-        let last = line.map_or(Amount::ZERO, |line| line.fill_value.abs());
+        let connection = self.connection(surface);
+        let last = connection.map_or(Amount::ZERO, |connection| connection.fill_value.abs());
         if surface == Surface::Spot {
             return last;
         }

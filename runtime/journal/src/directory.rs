@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use windvane_model::latches::Latches;
+use windvane_model::kill_switch::StoredKillSwitches;
 
 use crate::ban::Ban;
 use crate::epoch::{self, EpochError};
@@ -159,7 +159,7 @@ impl Directory {
     }
 
     /// The stored latches. A file that cannot be read counts as a halt.
-    pub fn kill_switch(&self) -> Latches {
+    pub fn kill_switch(&self) -> StoredKillSwitches {
         kill_switch::read(&self.path.join("latch"))
     }
 
@@ -167,7 +167,7 @@ impl Directory {
     ///
     /// # Errors
     /// The latches are not durable. The old ones may apply at the next start.
-    pub fn set_kill_switch(&self, latches: &Latches) -> Result<(), SmallFileError> {
+    pub fn set_kill_switch(&self, latches: &StoredKillSwitches) -> Result<(), SmallFileError> {
         let _writing = lock(&self.writing);
         kill_switch::write(latches, &self.path.join("latch"))
     }
@@ -279,7 +279,9 @@ mod tests {
         }
         let directory = Directory::lock(&made).unwrap();
         directory.reserve_epoch(7).unwrap();
-        directory.set_kill_switch(&Latches::default()).unwrap();
+        directory
+            .set_kill_switch(&StoredKillSwitches::default())
+            .unwrap();
         assert_eq!([mode(&made), mode(&journal)], [0o755, 0o700]);
         for name in ["lock", "epoch", "latch"] {
             assert_eq!(mode(&made.join(name)), 0o600, "{name}");

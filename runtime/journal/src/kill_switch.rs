@@ -4,14 +4,14 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use windvane_model::latches::{Latch, Latches};
+use windvane_model::kill_switch::{StoredKillSwitch, StoredKillSwitches};
 
 use crate::small_file::{self, SmallFileError};
 
 const KIND: &str = "latch";
 
 /// Makes latches durable. Control characters in reasons become spaces.
-pub(crate) fn write(latches: &Latches, path: &Path) -> Result<(), SmallFileError> {
+pub(crate) fn write(latches: &StoredKillSwitches, path: &Path) -> Result<(), SmallFileError> {
     let one_line = |text: &str| text.replace(char::is_control, " ");
     let (state, reason) = latches.account.words().unwrap_or(("clear", ""));
     let mut lines = format!("state {state}\nreason {}", one_line(reason));
@@ -24,7 +24,7 @@ pub(crate) fn write(latches: &Latches, path: &Path) -> Result<(), SmallFileError
     for (name, strategy) in &latches.strategies {
         let quarantine = strategy.quarantine.as_ref();
         let entries = [
-            strategy.latch.words(),
+            strategy.switch.words(),
             quarantine.map(|(fault, reason)| (fault.as_str(), reason.as_str())),
             strategy.flatten.then_some(("owed", "")),
         ];
@@ -41,30 +41,30 @@ pub(crate) fn write(latches: &Latches, path: &Path) -> Result<(), SmallFileError
 
 /// The stored latches; empty without a file. A file that cannot be read counts as a halt, because
 /// it may have contained one.
-pub(crate) fn read(path: &Path) -> Latches {
+pub(crate) fn read(path: &Path) -> StoredKillSwitches {
     let lines = match small_file::read(path, KIND) {
-        Ok(None) => return Latches::default(),
+        Ok(None) => return StoredKillSwitches::default(),
         Ok(Some(lines)) => lines,
         Err(error) => return unreadable(&error),
     };
     parse(&lines).unwrap_or_else(|| unreadable(&small_file::damaged(path)))
 }
 
-fn unreadable(error: &SmallFileError) -> Latches {
+fn unreadable(error: &SmallFileError) -> StoredKillSwitches {
     let reason = format!("the latch could not be read, which counts as a halt: {error}");
-    Latches {
-        account: Latch::Halted { reason },
-        ..Latches::default()
+    StoredKillSwitches {
+        account: StoredKillSwitch::Halted { reason },
+        ..StoredKillSwitches::default()
     }
 }
 
-fn parse(text: &str) -> Option<Latches> {
+fn parse(text: &str) -> Option<StoredKillSwitches> {
     let mut lines = text.split('\n');
     let state = lines.next()?.strip_prefix("state ")?;
     let reason = lines.next()?.strip_prefix("reason ")?;
-    let mut latches = Latches {
-        account: Latch::of(state, reason)?,
-        ..Latches::default()
+    let mut latches = StoredKillSwitches {
+        account: StoredKillSwitch::of(state, reason)?,
+        ..StoredKillSwitches::default()
     };
     for line in lines {
         if line == "margin call" {
@@ -80,7 +80,7 @@ fn parse(text: &str) -> Option<Latches> {
         let (word, reason) = rest.split_once(' ')?;
         let strategy = latches.strategies.entry(name.to_owned()).or_default();
         match kind {
-            "latch" => strategy.latch = Latch::of(word, reason)?,
+            "latch" => strategy.switch = StoredKillSwitch::of(word, reason)?,
             "fault" => strategy.quarantine = Some((word.to_owned(), reason.to_owned())),
             "flatten" => strategy.flatten = true,
             _ => return None,
@@ -91,14 +91,14 @@ fn parse(text: &str) -> Option<Latches> {
 
 #[cfg(test)]
 mod tests {
-    use windvane_model::latches::StrategyLatch;
+    use windvane_model::kill_switch::StrategyKillSwitch;
 
     use super::*;
 
-    fn of_account(account: Latch) -> Latches {
-        Latches {
+    fn of_account(account: StoredKillSwitch) -> StoredKillSwitches {
+        StoredKillSwitches {
             account,
-            ..Latches::default()
+            ..StoredKillSwitches::default()
         }
     }
 
@@ -106,45 +106,45 @@ mod tests {
     fn an_unreadable_kill_switch_file_counts_as_a_halt() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("latch");
-        assert_eq!(read(&path), Latches::default());
+        assert_eq!(read(&path), StoredKillSwitches::default());
         let halted = |reason: &str| {
             let reason = reason.to_owned();
-            of_account(Latch::Halted { reason })
+            of_account(StoredKillSwitch::Halted { reason })
         };
         let latches = halted("max_daily_loss: -501 of 500, \u{e4}\ncheck 00");
         write(&latches, &path).unwrap();
         let wanted = halted("max_daily_loss: -501 of 500, \u{e4} check 00");
         assert_eq!(read(&path), wanted);
-        let paused = Latch::Paused {
+        let paused = StoredKillSwitch::Paused {
             reason: String::new(),
         };
-        for latches in [of_account(paused), Latches::default()] {
+        for latches in [of_account(paused), StoredKillSwitches::default()] {
             write(&latches, &path).unwrap();
             assert_eq!(read(&path), latches);
         }
         std::fs::write(&path, "state clear").unwrap();
         let account = read(&path).account;
-        assert!(matches!(account, Latch::Halted { .. }));
+        assert!(matches!(account, StoredKillSwitch::Halted { .. }));
     }
 
     #[test]
     fn the_kill_switch_of_a_strategy_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("latch");
-        let halted = StrategyLatch {
-            latch: Latch::Halted {
+        let halted = StrategyKillSwitch {
+            switch: StoredKillSwitch::Halted {
                 reason: "the operator asked for it".to_owned(),
             },
             quarantine: Some(("fuel".to_owned(), String::new())),
             flatten: true,
         };
-        let faulty = StrategyLatch {
+        let faulty = StrategyKillSwitch {
             quarantine: Some(("trap".to_owned(), "wasm\ttrap: unreachable".to_owned())),
-            ..StrategyLatch::default()
+            ..StrategyKillSwitch::default()
         };
         let strategies = [("mm".to_owned(), halted), ("x".to_owned(), faulty)];
-        let mut latches = Latches {
-            account: Latch::Clear,
+        let mut latches = StoredKillSwitches {
+            account: StoredKillSwitch::Clear,
             strategies: strategies.into(),
             margin_call: true,
             flatten: true,

@@ -96,7 +96,7 @@ fn reason_text(engine: &Engine, reason: &CloseReason) -> String {
         CloseReason::Syncing => "the comparison of the account with the venue".to_owned(),
         CloseReason::Cancels(1) => "the cancel of 1 order".to_owned(),
         CloseReason::Cancels(count) => format!("the cancels of {count} orders"),
-        CloseReason::InDoubt(id) => {
+        CloseReason::OutcomeUnknown(id) => {
             format!("the venue's report about order {id}, whose outcome is unknown")
         }
         CloseReason::Sent(id) => format!("the result of the closing order {id}, which was sent"),
@@ -115,7 +115,7 @@ fn reason_text(engine: &Engine, reason: &CloseReason) -> String {
             "a REST snapshot of the {surface} account that shows the position, because the user \
              stream is down"
         ),
-        CloseReason::Reading(surface) => format!(
+        CloseReason::AwaitsSnapshot(surface) => format!(
             "a REST snapshot of the {surface} account that shows the position, because the account \
              is not reconciled"
         ),

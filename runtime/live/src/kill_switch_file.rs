@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use windvane_journal::Directory;
-use windvane_model::latches::Latches;
+use windvane_model::kill_switch::StoredKillSwitches;
 
 use super::mailbox::{Disk, Mailbox};
 
 /// Writes the latch file.
 #[derive(Debug)]
 pub struct KillSwitchFile {
-    jobs: Sender<Latches>,
+    jobs: Sender<StoredKillSwitches>,
 }
 
 impl KillSwitchFile {
@@ -22,7 +22,7 @@ impl KillSwitchFile {
     /// # Errors
     /// The operating system refuses a thread.
     pub fn start(directory: Arc<Directory>, mailbox: Mailbox) -> std::io::Result<Self> {
-        let (jobs, requested) = channel::<Latches>();
+        let (jobs, requested) = channel::<StoredKillSwitches>();
         let thread = std::thread::Builder::new().name("latch".to_owned());
         thread.spawn(move || {
             for latches in requested {
@@ -35,7 +35,7 @@ impl KillSwitchFile {
     }
 
     /// Queues the latches for writing.
-    pub fn write(&self, latches: Latches) {
+    pub fn write(&self, latches: StoredKillSwitches) {
         // Sending cannot fail, because the thread ends only after this sender.
         let _ = self.jobs.send(latches);
     }
@@ -45,16 +45,16 @@ impl KillSwitchFile {
 mod tests {
     use std::time::Duration;
 
-    use windvane_model::latches::Latch;
+    use windvane_model::kill_switch::StoredKillSwitch;
 
     use super::super::mailbox::{Wake, mailbox};
     use super::*;
 
-    fn halted() -> Latches {
+    fn halted() -> StoredKillSwitches {
         let reason = "a test".to_owned();
-        Latches {
-            account: Latch::Halted { reason },
-            ..Latches::default()
+        StoredKillSwitches {
+            account: StoredKillSwitch::Halted { reason },
+            ..StoredKillSwitches::default()
         }
     }
 
@@ -71,7 +71,11 @@ mod tests {
             } else if blocks.exists() {
                 std::fs::remove_dir(&blocks).unwrap();
             }
-            let latches = if fails { Latches::default() } else { halted() };
+            let latches = if fails {
+                StoredKillSwitches::default()
+            } else {
+                halted()
+            };
             file.write(latches);
             let wake = inbox.wait(Duration::from_mins(1)).await;
             let Wake::Disk(Disk::KillSwitch(result)) = wake else {

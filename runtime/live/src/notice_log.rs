@@ -173,7 +173,7 @@ pub fn log_notice(engine: &Engine, notice: &Notice) {
             }
         }
         Notice::Blocked { block, state, .. } => {
-            let words = engine.block_words(*block, state);
+            let words = engine.describe_block(*block, state);
             let until = state.until.map(seconds_text);
             tracing::error!(
                 what = words.what,
@@ -185,7 +185,7 @@ pub fn log_notice(engine: &Engine, notice: &Notice) {
             table::TRADING_BLOCKS.of([words.what.as_str()]).increment(1);
         }
         Notice::Unblocked { block, state, .. } => {
-            let what = engine.block_words(*block, state).what;
+            let what = engine.describe_block(*block, state).what;
             let since = seconds_text(state.since);
             let (rejected, not_sent) = (state.rejected, state.not_sent);
             tracing::info!(
@@ -267,9 +267,9 @@ pub fn log_notice(engine: &Engine, notice: &Notice) {
             table::ORDERS.of([strategy, "unknown"]).increment(1);
         }
         Notice::State {
-            from, to, doubts, ..
+            from, to, reasons, ..
         } => {
-            let doubts = engine.reported_reasons(doubts);
+            let doubts = engine.describe_reasons(reasons);
             let (from, to) = (from.as_str(), to.as_str());
             tracing::info!(from, to, ?doubts, "the state changed");
             table::STATE_MOVES.of([from, to]).increment(1);

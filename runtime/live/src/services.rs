@@ -13,7 +13,7 @@ use windvane_client::Client;
 use windvane_engine::Engine;
 use windvane_journal::{Directory, Keep};
 use windvane_model::invariant::BrokenInvariant;
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::{Notice, Surface, Time};
 use windvane_session::{Guests, Module, Session, venue_surface};
 
@@ -261,7 +261,7 @@ impl Services {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: engine.epoch(),
             uptime_ms: u64::try_from(uptime).unwrap_or(u64::MAX),
-            doubts: engine.reported_reasons(&engine.degraded_reasons()),
+            doubts: engine.describe_reasons(&engine.degraded_reasons()),
             trading: show::trading(engine, &self.not_sent),
             refusals: show::refusals(engine),
             forced_closes: forced::rows(engine),
@@ -317,7 +317,7 @@ impl Services {
                 }
             }
             RunState::Degraded => engine
-                .reported_reasons(&engine.degraded_reasons())
+                .describe_reasons(&engine.degraded_reasons())
                 .join("; "),
             RunState::Syncing => {
                 if let Some(watch) = engine.instance_watch() {
@@ -337,7 +337,7 @@ impl Services {
             RunState::Booting => {
                 "restoring the state from the journal; no order is sent yet".to_owned()
             }
-            RunState::Halted if engine.latch() != Latch::Halted => {
+            RunState::Halted if engine.kill_switch() != KillSwitch::Halted => {
                 let on_stop = match self.config.run.on_stop {
                     Leave::Cancel => "own orders are cancelled",
                     Leave::Keep => "own orders stay open, their countdowns are disarmed",

@@ -11,9 +11,9 @@ use windvane_model::holding::Ledger;
 use windvane_model::ledger::Position as Held;
 use windvane_model::order_state::OrderState;
 use windvane_model::orders::Order as OwnOrder;
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
+use windvane_model::state_report::OpenOrder;
 use windvane_model::trading::{Refusals, TradingBlock};
-use windvane_model::truth::OpenOrder;
 use windvane_model::{Amount, InstrumentId, OrderType, Side, StrategyId, Surface, Time};
 use windvane_session::{Driver, Guests, KillSwitchState, Module};
 
@@ -52,7 +52,7 @@ pub const fn state(state: RunState) -> State {
 pub fn own_orders<G: Guests>(driver: &Driver<G>) -> impl Iterator<Item = &OwnOrder> {
     let orders = driver.engine().orders().iter();
     orders.filter(|order| {
-        !order.held && order.told_over.is_none() && !driver.is_waiting(&order.client_order_id)
+        !order.held && order.reported_final.is_none() && !driver.is_waiting(&order.client_order_id)
     })
 }
 
@@ -116,7 +116,7 @@ pub fn positions(engine: &Engine) -> Vec<Position> {
         let name = engine.strategy_name(StrategyId(place as u16));
         rows.extend(rows_of(engine, ledger, name));
     }
-    rows.extend(engine.other_positions().map(|held| {
+    rows.extend(engine.unconfigured_positions().map(|held| {
         let entry = held.entry_price;
         Position {
             instrument: format!("{}:{}", Surface::Futures, held.symbol),
@@ -184,11 +184,11 @@ pub fn strategy(
     let ledger = engine.ledgers().strategies.get(place)?;
     let total = |field: fn(&Held) -> Amount| amount(ledger.total(field));
     let fault = engine.fault(strategy);
-    let state = match engine.latch_of(strategy) {
+    let state = match engine.kill_switch_of(strategy) {
         _ if fault.is_some() => StrategyState::Quarantined,
-        Latch::None => StrategyState::Running,
-        Latch::Paused => StrategyState::Paused,
-        Latch::Halted => StrategyState::Halted,
+        KillSwitch::Clear => StrategyState::Running,
+        KillSwitch::Paused => StrategyState::Paused,
+        KillSwitch::Halted => StrategyState::Halted,
     };
     Some(Strategy {
         id: id.clone(),
@@ -291,7 +291,7 @@ fn countdown_waits(engine: &Engine) -> Vec<String> {
 /// Blocked accounts, instruments and assets, one sentence each.
 fn blocks(engine: &Engine) -> impl Iterator<Item = String> {
     engine.blocks().map(|(block, state)| {
-        let words = engine.block_words(block, state);
+        let words = engine.describe_block(block, state);
         let since = seconds_text(state.since);
         format!(
             "{} is blocked since {since} UTC: {}; {}",
@@ -304,9 +304,9 @@ fn blocks(engine: &Engine) -> impl Iterator<Item = String> {
 /// they cannot rest, so they are closes.
 pub fn cancelled_by_halt<G: Guests>(driver: &Driver<G>) -> impl Iterator<Item = &OwnOrder> {
     let engine = driver.engine();
-    let is_halted = engine.latch() == Latch::Halted;
+    let is_halted = engine.kill_switch() == KillSwitch::Halted;
     own_orders(driver).filter(move |order| {
-        let halts = is_halted || engine.latch_of(order.strategy) == Latch::Halted;
+        let halts = is_halted || engine.kill_switch_of(order.strategy) == KillSwitch::Halted;
         halts && order.terms.order_type != OrderType::Market
     })
 }
@@ -326,7 +326,7 @@ pub fn refused_cancels<G: Guests>(driver: &Driver<G>) -> Vec<String> {
         let TradingBlock::Key(surface) = block else {
             return None;
         };
-        let (count, words) = (resting(surface), engine.block_words(block, state));
+        let (count, words) = (resting(surface), engine.describe_block(block, state));
         (count > 0).then(|| {
             format!(
                 "the venue refuses to cancel {}: {}; {}",
@@ -363,7 +363,7 @@ pub fn trading(engine: &Engine, not_sent: &NotSent) -> Vec<view::Trading> {
     };
     let mut rows: Vec<_> = accounts.chain(symbols).map(open).collect();
     for (block, state) in engine.blocks() {
-        let words = engine.block_words(block, state);
+        let words = engine.describe_block(block, state);
         let scope = match block {
             TradingBlock::Instrument(_)
             | TradingBlock::StaleMarket(_)
@@ -402,7 +402,7 @@ pub fn trading(engine: &Engine, not_sent: &NotSent) -> Vec<view::Trading> {
 fn unknown_orders(engine: &Engine) -> impl Iterator<Item = view::Trading> {
     let orders = engine.unknown_orders().into_iter();
     orders.map(|orders| {
-        let words = engine.unknown_order_words(&orders);
+        let words = engine.describe_unknown_orders(&orders);
         view::Trading {
             what: words.what,
             scope: view::Scope::Strategy,

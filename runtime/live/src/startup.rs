@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use windvane_client::streams::StreamSettings;
 use windvane_journal::{BeginError, Directory, Event, Journal, Options, Ready};
-use windvane_model::latches::Latches;
+use windvane_model::kill_switch::StoredKillSwitches;
 use windvane_protocol::adapter::Names;
 use windvane_session::recovery::{
     Before, FirstSegment, LaunchTerms, PreviousState, UnownedPosition,
@@ -287,7 +287,7 @@ impl Prepared<'_> {
 
     /// Marks the folder as this account's. Pending latches are written first: after this, the next
     /// start finds no difference, so their reason must already be on disk.
-    fn make_own(&self, latches: Option<&Latches>) {
+    fn make_own(&self, latches: Option<&StoredKillSwitches>) {
         let Some(identity) = self.identity() else {
             return;
         };

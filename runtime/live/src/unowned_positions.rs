@@ -20,7 +20,7 @@ const NAMED: usize = 20;
 /// The gaps in the engine's knowledge of the account, as one sentence. Then a position that the
 /// engine names may be different at the venue. Empty if it knows the account.
 pub fn unknown_text(engine: &Engine) -> String {
-    let mut missing = engine.reported_reasons(&engine.degraded_reasons());
+    let mut missing = engine.describe_reasons(&engine.degraded_reasons());
     let lacks_fill = |order: &&Order| order.reported_qty > order.executed_qty;
     match engine.orders().iter().filter(lacks_fill).count() {
         0 => {}
@@ -50,7 +50,7 @@ pub fn resting_text<G: Guests>(driver: &Driver<G>) -> String {
         }
     };
     let refused = engine.blocks().filter_map(|(block, state)| match block {
-        TradingBlock::Key(_) => Some(engine.block_words(block, state).reason),
+        TradingBlock::Key(_) => Some(engine.describe_block(block, state).reason),
         _ => None,
     });
     for reason in refused.filter(|_| !named.is_empty()) {

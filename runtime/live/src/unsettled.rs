@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use windvane_engine::Engine;
 use windvane_model::order_state::OrderState;
-use windvane_model::truth::Subject;
+use windvane_model::state_report::Subject;
 use windvane_model::{ClientOrderId, Outcome, Reply, Surface};
 
 /// At most this many orders are named.
@@ -113,11 +113,11 @@ fn trouble<T>(outcome: &Outcome<T>) -> Option<String> {
 mod tests {
     use windvane_model::config::EngineConfig;
     use windvane_model::protocol::Refusal;
-    use windvane_model::truth::{AccountTruth, Truth};
+    use windvane_model::state_report::{AccountSnapshot, StateReport};
 
     use super::*;
 
-    fn read(outcome: Outcome<Truth>) -> Reply {
+    fn read(outcome: Outcome<StateReport>) -> Reply {
         let surface = Surface::Futures;
         let subject = Subject::Account { surface };
         Reply::Read { subject, outcome }
@@ -136,7 +136,7 @@ mod tests {
         let reason = unsettled.reason(&engine).unwrap();
         assert!(reason.contains("the account cannot be read"), "{reason}");
         assert!(reason.contains("-1003 the weight"), "{reason}");
-        let account = Truth::Account(AccountTruth::default());
+        let account = StateReport::Account(AccountSnapshot::default());
         unsettled.handle_reply(&engine, &read(Outcome::Done(account)));
         assert_eq!(unsettled.reason(&engine), None);
     }

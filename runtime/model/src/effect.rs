@@ -48,7 +48,7 @@ pub enum Effect {
     },
     /// Send a heartbeat to the watchdog process of spot orders. Without heartbeats, the watchdog
     /// cancels them.
-    Beat {
+    Heartbeat {
         /// Number of the heartbeat: the previous number plus one.
         number: u64,
     },
@@ -204,7 +204,7 @@ pub enum Notice {
         /// The state after the change.
         to: RunState,
         /// The degraded reasons that hold now.
-        doubts: Vec<DegradedReason>,
+        reasons: Vec<DegradedReason>,
     },
     /// The dead man's switch of a symbol was renewed, or has a problem.
     Heartbeat {

@@ -8,7 +8,7 @@ use crate::decimal::Amount;
 use crate::ids::{ClientOrderId, InstrumentId, StrategyId, VenueOrderId};
 use crate::order::{ExecutionType, OrderStatus, OrderType, PositionSide, Side};
 use crate::protocol::{OrderReport, OrderUpdate};
-use crate::truth::OpenOrder;
+use crate::state_report::OpenOrder;
 
 /// Why the venue closed a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ impl ForcedClose {
     }
 
     /// Recognizes the prefix of a client order id. An id of more than 36 characters is stored
-    /// between slashes and without special characters (see [`ClientOrderId::told`]).
+    /// between slashes and without special characters (see [`ClientOrderId::from_venue`]).
     fn of_id(id: &ClientOrderId) -> Option<Self> {
         let id = id.as_str();
         let begins = |prefixes: [&str; 2]| prefixes.iter().any(|prefix| id.starts_with(prefix));
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn a_shortened_id_keeps_its_kind_of_forced_close() {
         fn of(text: &str) -> Option<ForcedClose> {
-            ForcedClose::of_id(&ClientOrderId::told(text))
+            ForcedClose::of_id(&ClientOrderId::from_venue(text))
         }
         let long = "0".repeat(40);
         assert_eq!(of("autoclose-17"), Some(ForcedClose::Liquidation));

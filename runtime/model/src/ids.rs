@@ -114,7 +114,7 @@ impl ClientOrderId {
     /// client can send (docs/interface/README.md#13-forced-orders). Such a text is replaced by `/`,
     /// its letters and digits, `/` and a hash of the whole text. The result is the same each time,
     /// and it never has the form of an own id.
-    pub fn told(text: &str) -> Self {
+    pub fn from_venue(text: &str) -> Self {
         /// The space that remains beside two slashes and the longest hash.
         const KEPT: usize = ClientOrderId::LEN_MAX - 2 - 13;
         if let Ok(id) = Self::new(text) {
@@ -318,19 +318,19 @@ mod tests {
     fn invalid_venue_ids_map_to_distinct_foreign_ids() {
         let long = "mm.1.2".repeat(9);
         let other = format!("{long}x");
-        let ids = ["", "mm.1.2 ", "äö", &long, &other].map(ClientOrderId::told);
+        let ids = ["", "mm.1.2 ", "äö", &long, &other].map(ClientOrderId::from_venue);
         for (n, id) in ids.iter().enumerate() {
             assert_eq!(id.parse_own(), None, "{id}");
             assert_eq!(ClientOrderId::new(id.as_str()), Ok(*id));
             assert!(!ids[..n].contains(id), "{id}");
         }
-        assert_eq!(ClientOrderId::told("mm.1.2").as_str(), "mm.1.2");
+        assert_eq!(ClientOrderId::from_venue("mm.1.2").as_str(), "mm.1.2");
     }
 
     proptest! {
         #[test]
         fn every_venue_text_maps_to_a_valid_id(text in ".*") {
-            let id = ClientOrderId::told(&text);
+            let id = ClientOrderId::from_venue(&text);
             prop_assert_eq!(ClientOrderId::new(id.as_str()), Ok(id));
             prop_assert!(id.as_str() == text || id.parse_own().is_none());
         }

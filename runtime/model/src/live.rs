@@ -104,8 +104,8 @@ pub enum LiveInput {
         armed: bool,
     },
     /// The watchdog process acknowledged a heartbeat.
-    BeatHeard {
-        /// Number of the acknowledged [`Effect::Beat`](crate::Effect::Beat).
+    HeartbeatAcknowledged {
+        /// Number of the acknowledged [`Effect::Heartbeat`](crate::Effect::Heartbeat).
         number: u64,
     },
     /// The venue stopped accepting requests on a surface, or accepts them again.

@@ -91,9 +91,9 @@ pub enum OrderMove {
     /// EXPIRED.
     Expire = 7,
     /// The outcome of the order request is unknown.
-    LoseTrack = 8,
+    OutcomeUnknown = 8,
     /// The dead man's switch may have cancelled it.
-    DegradedReason = 9,
+    MayBeCanceled = 9,
 }
 
 impl OrderMove {
@@ -107,8 +107,8 @@ impl OrderMove {
         Self::Cancel,
         Self::Reject,
         Self::Expire,
-        Self::LoseTrack,
-        Self::DegradedReason,
+        Self::OutcomeUnknown,
+        Self::MayBeCanceled,
     ];
 }
 
@@ -118,7 +118,7 @@ const TABLE: [[Option<OrderState>; 10]; 9] = {
     use OrderState::{Canceled, CancelRequested, Expired, Filled, New, PartiallyFilled, Rejected, Unknown};
     const NO: Option<OrderState> = None;
     [
-        //                    Accept   FillPart             FillAll     RequestCancel        CancelRefused        Cancel        Reject        Expire       LoseTrack      DegradedReason
+        //                    Accept   FillPart             FillAll     RequestCancel        CancelRefused        Cancel        Reject        Expire       OutcomeUnknown MayBeCanceled
         /* Submitted       */ [Some(New), Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), Some(Rejected), Some(Expired), Some(Unknown), Some(Unknown)],
         /* New             */ [NO,      Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), Some(Rejected), Some(Expired), NO, Some(Unknown)],
         /* PartiallyFilled */ [NO,      Some(PartiallyFilled), Some(Filled), Some(CancelRequested), NO,                  Some(Canceled), NO,           Some(Expired), NO, Some(Unknown)],
@@ -183,10 +183,10 @@ mod tests {
                     // An order with a fill was accepted, so it cannot be rejected any more.
                     M::Reject => (state != S::PartiallyFilled).then_some(S::Rejected),
                     M::Expire => Some(S::Expired),
-                    M::LoseTrack => {
+                    M::OutcomeUnknown => {
                         matches!(state, S::Submitted | S::CancelRequested).then_some(S::Unknown)
                     }
-                    M::DegradedReason => (state != S::Unknown).then_some(S::Unknown),
+                    M::MayBeCanceled => (state != S::Unknown).then_some(S::Unknown),
                 };
                 assert_eq!(after, expected, "{what}");
             }

@@ -64,7 +64,7 @@ impl Denied {
 /// Queries about an order. A response does not show which of several equal queries it belongs to.
 /// So only a query that was the only one in flight shows the state of the order at a known time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Questions {
+pub struct OrderQueries {
     /// The number of queries in flight.
     open: u32,
     /// Send time of the query in flight, if it is the only one.
@@ -73,7 +73,7 @@ pub struct Questions {
     absent: Option<Time>,
 }
 
-impl Questions {
+impl OrderQueries {
     /// Counts a query that is sent.
     pub fn ask(&mut self, now: Time) {
         self.alone = (self.open == 0).then_some(now);
@@ -148,12 +148,12 @@ pub struct Order {
     /// Only in a live run.
     pub denied: Option<Denied>,
     /// Queries about it. Only in a live run.
-    pub questions: Questions,
+    pub queries: OrderQueries,
     /// Time when it reached a terminal state in the engine.
     pub ended: Option<Time>,
     /// The venue's time of the message that reported a terminal state; `None` if the engine
     /// concluded it.
-    pub told_over: Option<Time>,
+    pub reported_final: Option<Time>,
     /// Time since which a fill that the venue reported is missing.
     pub missing_since: Option<Time>,
     /// Executed quantity up to which fills were derived from order totals. A fill event within this
@@ -161,7 +161,7 @@ pub struct Order {
     pub recovered_qty: i64,
     /// Quantity of fills that were derived from order totals and whose trades have not been
     /// reported since.
-    pub made_up_qty: i64,
+    pub derived_qty: i64,
     /// How often the engine read the list of the account's trades without finding the missing fill.
     pub trade_reads: u32,
     /// The trade ids of booked fills. Most orders have only one, so the first is stored inline.
@@ -199,12 +199,12 @@ impl Order {
             on_stream: false,
             lost: None,
             denied: None,
-            questions: Questions::default(),
+            queries: OrderQueries::default(),
             ended: None,
-            told_over: None,
+            reported_final: None,
             missing_since: None,
             recovered_qty: 0,
-            made_up_qty: 0,
+            derived_qty: 0,
             trade_reads: 0,
             first_trade: None,
             more_trades: Vec::new(),
@@ -250,11 +250,11 @@ impl Order {
     /// one of these fills. Returns the part of its quantity that is not booked yet.
     pub fn absorb_trade(&mut self, trade_id: TradeId, qty: i64) -> i64 {
         let known = self.first_trade == Some(trade_id) || self.more_trades.contains(&trade_id);
-        if known || self.made_up_qty == 0 {
+        if known || self.derived_qty == 0 {
             return qty;
         }
-        let late = qty.min(self.made_up_qty);
-        self.made_up_qty -= late;
+        let late = qty.min(self.derived_qty);
+        self.derived_qty -= late;
         if late == qty {
             self.more_trades.push(trade_id);
         }
@@ -274,7 +274,7 @@ impl Order {
         self.reserved_qty = reserved_qty;
         self.refusal_code = 0;
         self.ended = None;
-        self.told_over = None;
+        self.reported_final = None;
         self.denied = None;
         self.lost = None;
         self.confirmed = None;

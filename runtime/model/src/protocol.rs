@@ -9,7 +9,7 @@ use crate::order::{
     ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side,
     Surface, TimeInForce,
 };
-use crate::truth::{StatedPosition, Subject, Truth};
+use crate::state_report::{StateReport, StatedPosition, Subject};
 
 /// A request to the venue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,7 +146,7 @@ pub enum Reply {
         /// The subject of the request.
         subject: Subject,
         /// Outcome.
-        outcome: Outcome<Truth>,
+        outcome: Outcome<StateReport>,
     },
     /// Leverage and margin types, as an account snapshot states them.
     Margins(Vec<MarginTerms>),

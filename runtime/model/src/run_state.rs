@@ -35,7 +35,7 @@ impl RunState {
 
     /// The state that strategies see. Until a run is ready, `Syncing` and `Booting` appear as
     /// `Degraded`.
-    pub const fn told(self) -> i64 {
+    pub const fn as_seen_by_strategies(self) -> i64 {
         match self {
             Self::Syncing | Self::Booting => Self::Degraded as i64,
             state => state as i64,
@@ -44,10 +44,10 @@ impl RunState {
 
     /// The state for a strategy with a latch of its own: the stricter of the two.
     #[must_use]
-    pub const fn under(self, latch: Latch) -> Self {
+    pub const fn under(self, latch: KillSwitch) -> Self {
         match (latch, self) {
-            (Latch::Halted, _) => Self::Halted,
-            (Latch::Paused, Self::Ready) => Self::Paused,
+            (KillSwitch::Halted, _) => Self::Halted,
+            (KillSwitch::Paused, Self::Ready) => Self::Paused,
             (_, state) => state,
         }
     }
@@ -55,20 +55,20 @@ impl RunState {
 
 /// The latch that the operator or a loss limit has set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Latch {
+pub enum KillSwitch {
     /// No latch.
-    None,
+    Clear,
     /// Pause.
     Paused,
     /// Halt.
     Halted,
 }
 
-impl Latch {
+impl KillSwitch {
     /// The state of a run that nothing else holds back.
     pub const fn alone(self) -> RunState {
         match self {
-            Self::None => RunState::Ready,
+            Self::Clear => RunState::Ready,
             Self::Paused => RunState::Paused,
             Self::Halted => RunState::Halted,
         }

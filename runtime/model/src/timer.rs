@@ -43,7 +43,7 @@ pub enum Timer {
         instrument: InstrumentId,
     },
     /// Send a heartbeat to the watchdog process. Only in a live run.
-    Beat,
+    Heartbeat,
     /// Read the rules of a surface's instruments again. Only in a live run.
     Rules {
         /// Surface.
@@ -55,7 +55,7 @@ pub enum Timer {
         surface: Surface,
     },
     /// Read the account again for a close that waits for an account snapshot. Only in a live run.
-    CloseReading {
+    CloseSnapshot {
         /// Surface.
         surface: Surface,
     },
@@ -66,7 +66,7 @@ pub enum Timer {
         surface: Surface,
     },
     /// Book a fill that a response reported and for which no event has arrived. Only in a live run.
-    StatedFill {
+    FillFromTotals {
         /// The order.
         order: OrderSeq,
     },

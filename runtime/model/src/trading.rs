@@ -1,4 +1,4 @@
-//! The trading status as it is told and kept: what blocks opening orders, and series of refused orders.
+//! The trading status as it is shown and kept: what blocks opening orders, and series of refused orders.
 
 use serde::{Deserialize, Serialize};
 

@@ -35,7 +35,7 @@ const POINTS: [Point; 15] = [
                 "protocol/tests/user_events.rs",
                 "an_expired_listen_key_is_an_event_of_both_surfaces",
             ),
-            ("engine/tests/updates.rs", "a_doubled_fill_counts_once"),
+            ("engine/tests/updates.rs", "a_repeated_fill_counts_once"),
             (
                 "sim-server/tests/client_faults.rs",
                 "a_user_stream_survives_a_dead_key_and_a_frozen_connection",
@@ -63,7 +63,7 @@ const POINTS: [Point; 15] = [
         &[
             (
                 "engine/tests/updates.rs",
-                "a_fill_before_new_counts_once_and_new_changes_nothing_afterwards",
+                "a_fill_before_its_new_event_counts_once",
             ),
             (
                 "engine/tests/updates.rs",
@@ -71,7 +71,7 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "engine/tests/updates.rs",
-                "a_missing_fill_keeps_its_exposure_until_it_comes",
+                "a_missing_fill_keeps_its_exposure_until_it_arrives",
             ),
             (
                 "sim-server/tests/control/events.rs",
@@ -96,7 +96,7 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "engine/tests/updates.rs",
-                "an_order_of_unknown_outcome_counts_at_its_worst_and_is_asked_for",
+                "an_order_of_unknown_outcome_counts_fully_and_is_queried",
             ),
             (
                 "sim-server/tests/client_faults.rs",
@@ -121,11 +121,11 @@ const POINTS: [Point; 15] = [
         &[
             (
                 "engine/tests/updates.rs",
-                "ids_of_another_epoch_or_strategy_are_not_ours",
+                "ids_of_another_epoch_or_strategy_are_not_own_orders",
             ),
             (
                 "engine/tests/live/succession.rs",
-                "numbers_and_ids_are_never_given_out_again",
+                "order_numbers_and_ids_are_never_reused",
             ),
             ("model/src/ids.rs", "own_ids_round_trip"),
             (
@@ -147,7 +147,7 @@ const POINTS: [Point; 15] = [
         &[
             (
                 "engine/tests/updates.rs",
-                "a_cancel_that_comes_too_late_leaves_the_order_to_its_fill",
+                "an_order_that_fills_before_its_cancel_is_filled",
             ),
             (
                 "sim/tests/orders.rs",
@@ -320,7 +320,7 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "engine/tests/risk/reduce_only.rs",
-                "hedge_mode_sends_no_flag_and_binds_the_same",
+                "hedge_mode_has_the_same_limit_without_the_flag",
             ),
             (
                 "sim/tests/account.rs",
@@ -387,7 +387,7 @@ const POINTS: [Point; 15] = [
             ),
             (
                 "engine/tests/live/deadman.rs",
-                "renewal_stops_while_the_journal_stalls_and_orders_are_in_doubt_when_it_lapses",
+                "a_journal_stall_stops_renewals_until_orders_are_unknown",
             ),
         ],
     ),

@@ -224,17 +224,17 @@ impl RecordFormatter {
             RecordedEffect::Reconnect { surface } => {
                 json!({"kind": "reconnect", "surface": surface.as_str()})
             }
-            RecordedEffect::Beat { number } => json!({"kind": "beat", "number": number}),
+            RecordedEffect::Heartbeat { number } => json!({"kind": "beat", "number": number}),
         }
     }
 
     fn notice(&self, notice: &RecordedNotice) -> Value {
         match notice {
-            RecordedNotice::State { from, to, doubts } => json!({
+            RecordedNotice::State { from, to, reasons } => json!({
                 "kind": "state",
                 "from": from.as_str(),
                 "to": to.as_str(),
-                "doubts": doubts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "doubts": reasons.iter().map(ToString::to_string).collect::<Vec<_>>(),
             }),
             RecordedNotice::Adjusted { adjustment, cause } => json!({
                 "kind": "adjusted",

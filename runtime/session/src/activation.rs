@@ -109,14 +109,17 @@ fn apply_kill_switch<G: Guests>(
 mod tests {
     use windvane_engine::Engine;
     use windvane_model::config::EngineConfig;
-    use windvane_model::latches::{Latch as Latched, Latches};
-    use windvane_model::run_state::Latch;
+    use windvane_model::kill_switch::{StoredKillSwitch, StoredKillSwitches};
+    use windvane_model::run_state::KillSwitch;
 
     use super::*;
     use crate::guests::NoGuests;
 
     /// The engine's latch and the content of the latch file after the begin phase.
-    fn activated(file: Latches, foreign: Option<Foreign<'_>>) -> (Latch, Latched) {
+    fn activated(
+        file: StoredKillSwitches,
+        foreign: Option<Foreign<'_>>,
+    ) -> (KillSwitch, StoredKillSwitch) {
         let engine = Engine::new(EngineConfig::default()).unwrap();
         let mut driver = Driver::new(engine, NoGuests, true);
         let mut kill_switch = KillSwitchState::new(file, std::iter::empty());
@@ -131,7 +134,7 @@ mod tests {
         activate(Time(1), &mut driver, &mut Account::Venue, &mut with).unwrap();
         kill_switch.update_from(driver.engine());
         (
-            driver.engine().latch(),
+            driver.engine().kill_switch(),
             kill_switch.file_content().account.clone(),
         )
     }
@@ -139,8 +142,8 @@ mod tests {
     #[test]
     fn a_run_with_a_foreign_journal_begins_paused_with_a_reason() {
         assert_eq!(
-            activated(Latches::default(), None),
-            (Latch::None, Latched::Clear)
+            activated(StoredKillSwitches::default(), None),
+            (KillSwitch::Clear, StoredKillSwitch::Clear)
         );
         let foreign = Foreign {
             difference: "the key is another one",
@@ -148,20 +151,20 @@ mod tests {
         };
         let reason = "the key is another one; resume it".to_owned();
         assert_eq!(
-            activated(Latches::default(), Some(foreign)),
-            (Latch::Paused, Latched::Paused { reason })
+            activated(StoredKillSwitches::default(), Some(foreign)),
+            (KillSwitch::Paused, StoredKillSwitch::Paused { reason })
         );
-        let account = Latched::Halted {
+        let account = StoredKillSwitch::Halted {
             reason: "a loss".to_owned(),
         };
-        let file = Latches {
+        let file = StoredKillSwitches {
             account,
-            ..Latches::default()
+            ..StoredKillSwitches::default()
         };
         let reason = "a loss; the key is another one; resume it".to_owned();
         assert_eq!(
             activated(file, Some(foreign)),
-            (Latch::Halted, Latched::Halted { reason })
+            (KillSwitch::Halted, StoredKillSwitch::Halted { reason })
         );
     }
 }

@@ -162,7 +162,7 @@ impl<G: Guests> Driver<G> {
         let mut late = Vec::new();
         for request in self.ends.outbox.release(record) {
             if let Request::Place(order) = &request
-                && let Some(why) = self.engine().kept_back(order, now)
+                && let Some(why) = self.engine().withheld_reason(order, now)
             {
                 late.push((order.client_order_id, why));
                 continue;

@@ -178,7 +178,7 @@ impl EngineLoop {
                 }
                 Effect::Send { record, request } => handler.send(now, record, request),
                 Effect::Reconnect { surface } => handler.reconnect(surface),
-                Effect::Beat { number } => handler.heartbeat(number),
+                Effect::Heartbeat { number } => handler.heartbeat(number),
             }
         }
         let engine = self.engine_mut();

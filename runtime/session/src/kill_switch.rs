@@ -8,8 +8,8 @@
 use windvane_engine::Engine;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::input::{Command, FaultKind};
-use windvane_model::latches::{Latch as Latched, Latches, StrategyLatch};
-use windvane_model::run_state::Latch;
+use windvane_model::kill_switch::{StoredKillSwitch, StoredKillSwitches, StrategyKillSwitch};
+use windvane_model::run_state::KillSwitch;
 use windvane_model::{Amount, Input, Notice, StrategyId, Time, UserEvent, planted};
 
 use crate::forced;
@@ -38,14 +38,14 @@ const DAY_NS: i64 = 86_400_000_000_000;
 pub struct KillSwitchState {
     /// The file content that the shell received last, or must receive next. It keeps the entries of
     /// strategies that are not configured.
-    file_content: Latches,
+    file_content: StoredKillSwitches,
     /// The shell did not receive `file_content` yet.
     is_unsent: bool,
     /// How many writes the shell has not finished.
     writing: u32,
     /// When the last write failed, and why.
     failed: Option<(Time, String)>,
-    account: (Latch, String),
+    account: (KillSwitch, String),
     margin_call: bool,
     /// The operator's flatten command of all positions is not finished.
     flattens: bool,
@@ -60,7 +60,7 @@ pub struct KillSwitchState {
 #[derive(Debug)]
 struct StrategySwitch {
     name: String,
-    latch: (Latch, String),
+    switch: (KillSwitch, String),
     fault: Option<(FaultKind, String)>,
     /// The operator's flatten command of this strategy is not finished.
     flattens: bool,
@@ -68,12 +68,12 @@ struct StrategySwitch {
 
 impl KillSwitchState {
     /// The content of the latch file, for the configured strategies.
-    pub fn new(file: Latches, names: impl Iterator<Item = String>) -> Self {
+    pub fn new(file: StoredKillSwitches, names: impl Iterator<Item = String>) -> Self {
         let strategies = names.map(|name| {
             let stored = file.strategies.get(&name).cloned().unwrap_or_default();
             StrategySwitch {
                 name,
-                latch: read(&stored.latch),
+                switch: read(&stored.switch),
                 fault: stored
                     .quarantine
                     .map(|(word, reason)| (fault(&word), reason)),
@@ -103,7 +103,7 @@ impl KillSwitchState {
         }
         let owed = self.flattens && !flattens_all(engine);
         let flatten = owed.then_some(Command::Flatten);
-        if let Some(command) = flatten.or_else(|| stricter(self.account.0, engine.latch())) {
+        if let Some(command) = flatten.or_else(|| stricter(self.account.0, engine.kill_switch())) {
             inputs.push(Input::Command(command));
         }
         if self.margin_call && !is_called(engine) {
@@ -113,8 +113,8 @@ impl KillSwitchState {
             let strategy = StrategyId(place as u16);
             let owed = one.flattens && !flattens(engine, strategy);
             let flatten = owed.then_some(Command::Flatten);
-            let latch = engine.latch_of(strategy);
-            if let Some(command) = flatten.or_else(|| stricter(one.latch.0, latch)) {
+            let latch = engine.kill_switch_of(strategy);
+            if let Some(command) = flatten.or_else(|| stricter(one.switch.0, latch)) {
                 inputs.push(Input::Steer { strategy, command });
             }
             if let (Some((kind, _)), None) = (&one.fault, engine.fault(strategy)) {
@@ -166,14 +166,14 @@ impl KillSwitchState {
     pub(crate) fn pause(&mut self, reason: String) {
         let (latch, cause) = &mut self.account;
         match latch {
-            Latch::None => (*latch, *cause) = (Latch::Paused, reason),
-            Latch::Paused | Latch::Halted => *cause = format!("{cause}; {reason}"),
+            KillSwitch::Clear => (*latch, *cause) = (KillSwitch::Paused, reason),
+            KillSwitch::Paused | KillSwitch::Halted => *cause = format!("{cause}; {reason}"),
         }
         self.has_new_reason = true;
     }
 
     /// The content of the file, as of the last [`Self::update_from`].
-    pub const fn file_content(&self) -> &Latches {
+    pub const fn file_content(&self) -> &StoredKillSwitches {
         &self.file_content
     }
 
@@ -201,9 +201,9 @@ impl KillSwitchState {
                 reason => reason.to_owned(),
             });
         }
-        match engine.latch_of(strategy) {
-            Latch::None => None,
-            Latch::Paused | Latch::Halted => Some(one.latch.1.clone()),
+        match engine.kill_switch_of(strategy) {
+            KillSwitch::Clear => None,
+            KillSwitch::Paused | KillSwitch::Halted => Some(one.switch.1.clone()),
         }
     }
 
@@ -240,7 +240,7 @@ impl KillSwitchState {
     }
 
     /// The file content that the shell must write; returned once for each change.
-    pub(crate) fn take(&mut self) -> Option<Latches> {
+    pub(crate) fn take(&mut self) -> Option<StoredKillSwitches> {
         let is_unsent = std::mem::take(&mut self.is_unsent);
         self.writing += u32::from(is_unsent);
         is_unsent.then(|| self.file_content.clone())
@@ -286,35 +286,36 @@ impl KillSwitchState {
         let changed = |(place, one): (usize, &StrategySwitch)| {
             let strategy = StrategyId(place as u16);
             let fault = one.fault.as_ref().map(|(kind, _)| *kind);
-            one.latch.0 != engine.latch_of(strategy)
+            one.switch.0 != engine.kill_switch_of(strategy)
                 || fault != engine.fault(strategy)
                 || one.flattens != flattens(engine, strategy)
         };
-        let same = self.account.0 == engine.latch()
+        let same = self.account.0 == engine.kill_switch()
             && self.margin_call == is_called(engine)
             && self.flattens == flattens_all(engine)
             && !self.has_new_reason;
         if same && !self.strategies.iter().enumerate().any(changed) {
             return;
         }
-        let is_new = engine.latch() != Latch::None && self.account.0 != engine.latch();
+        let is_new =
+            engine.kill_switch() != KillSwitch::Clear && self.account.0 != engine.kill_switch();
         if is_new && self.account.1.is_empty() {
             // The journal has a command that the file lacks.
             OPERATOR.clone_into(&mut self.account.1);
         }
-        self.account.0 = engine.latch();
+        self.account.0 = engine.kill_switch();
         self.margin_call = is_called(engine);
         self.flattens = flattens_all(engine);
         self.has_new_reason = false;
         let next = &mut self.file_content;
         next.margin_call = self.margin_call;
         next.flatten = self.flattens;
-        next.account = latched(engine.latch(), &self.account.1);
+        next.account = latched(engine.kill_switch(), &self.account.1);
         for (place, one) in self.strategies.iter_mut().enumerate() {
             one.take(engine, StrategyId(place as u16));
             next.strategies.insert(one.name.clone(), one.to_file());
         }
-        let is_clear = |entry: &StrategyLatch| *entry == StrategyLatch::default();
+        let is_clear = |entry: &StrategyKillSwitch| *entry == StrategyKillSwitch::default();
         next.strategies.retain(|_, entry| !is_clear(entry));
         self.is_unsent = true;
     }
@@ -328,20 +329,20 @@ impl StrategySwitch {
             known.unwrap_or((kind, String::new()))
         });
         self.flattens = flattens(engine, strategy);
-        let latch = engine.latch_of(strategy);
-        if latch != self.latch.0 {
+        let latch = engine.kill_switch_of(strategy);
+        if latch != self.switch.0 {
             let reason = match latch {
-                Latch::None => "",
-                Latch::Paused | Latch::Halted => OPERATOR,
+                KillSwitch::Clear => "",
+                KillSwitch::Paused | KillSwitch::Halted => OPERATOR,
             };
-            self.latch = (latch, reason.to_owned());
+            self.switch = (latch, reason.to_owned());
         }
     }
 
-    fn to_file(&self) -> StrategyLatch {
+    fn to_file(&self) -> StrategyKillSwitch {
         let quarantine = self.fault.as_ref();
-        StrategyLatch {
-            latch: latched(self.latch.0, &self.latch.1),
+        StrategyKillSwitch {
+            switch: latched(self.switch.0, &self.switch.1),
             quarantine: quarantine.map(|(kind, why)| (kind.as_str().to_owned(), why.clone())),
             flatten: self.flattens,
         }
@@ -357,7 +358,7 @@ fn is_called(engine: &Engine) -> bool {
 
 /// Whether the operator's flatten command of a strategy is not finished.
 fn flattens(engine: &Engine, strategy: StrategyId) -> bool {
-    engine.latch_of(strategy) == Latch::Halted && engine.is_flattening(strategy)
+    engine.kill_switch_of(strategy) == KillSwitch::Halted && engine.is_flattening(strategy)
 }
 
 /// The same for all strategies. Positions that a quarantine or a stop closes do not count, because
@@ -365,27 +366,27 @@ fn flattens(engine: &Engine, strategy: StrategyId) -> bool {
 fn flattens_all(engine: &Engine) -> bool {
     let all = (0..).map(StrategyId);
     let mut all = all.take_while(|strategy| engine.strategy_config(*strategy).is_some());
-    engine.latch() == Latch::Halted
+    engine.kill_switch() == KillSwitch::Halted
         && all.any(|strategy| {
-            let own = engine.latch_of(strategy) == Latch::Halted;
+            let own = engine.kill_switch_of(strategy) == KillSwitch::Halted;
             engine.is_flattening(strategy) && !own && engine.fault(strategy).is_none()
         })
 }
 
-fn read(latched: &Latched) -> (Latch, String) {
+fn read(latched: &StoredKillSwitch) -> (KillSwitch, String) {
     match latched {
-        Latched::Clear => (Latch::None, String::new()),
-        Latched::Paused { reason } => (Latch::Paused, reason.clone()),
-        Latched::Halted { reason } => (Latch::Halted, reason.clone()),
+        StoredKillSwitch::Clear => (KillSwitch::Clear, String::new()),
+        StoredKillSwitch::Paused { reason } => (KillSwitch::Paused, reason.clone()),
+        StoredKillSwitch::Halted { reason } => (KillSwitch::Halted, reason.clone()),
     }
 }
 
-fn latched(latch: Latch, reason: &str) -> Latched {
+fn latched(switch: KillSwitch, reason: &str) -> StoredKillSwitch {
     let reason = reason.to_owned();
     match latch {
-        Latch::None => Latched::Clear,
-        Latch::Paused => Latched::Paused { reason },
-        Latch::Halted => Latched::Halted { reason },
+        KillSwitch::Clear => StoredKillSwitch::Clear,
+        KillSwitch::Paused => StoredKillSwitch::Paused { reason },
+        KillSwitch::Halted => StoredKillSwitch::Halted { reason },
     }
 }
 
@@ -396,10 +397,10 @@ fn fault(word: &str) -> FaultKind {
 }
 
 /// The command that makes an engine as strict as the file.
-const fn stricter(file: Latch, engine: Latch) -> Option<Command> {
+const fn stricter(file: KillSwitch, engine: KillSwitch) -> Option<Command> {
     match (file, engine) {
-        (Latch::Halted, Latch::None | Latch::Paused) => Some(Command::Halt),
-        (Latch::Paused, Latch::None) => Some(Command::Pause),
+        (KillSwitch::Halted, KillSwitch::Clear | KillSwitch::Paused) => Some(Command::Halt),
+        (KillSwitch::Paused, KillSwitch::Clear) => Some(Command::Pause),
         _ => None,
     }
 }
@@ -437,19 +438,19 @@ mod tests {
     }
 
     /// The latch state of a process whose file has this content.
-    fn held(file: Latches) -> KillSwitchState {
+    fn held(file: StoredKillSwitches) -> KillSwitchState {
         KillSwitchState::new(file, ["a", "b"].map(str::to_owned).into_iter())
     }
 
     /// The content of the file at the end of a process.
-    fn end(mut held: KillSwitchState, engine: &Engine) -> Latches {
+    fn end(mut held: KillSwitchState, engine: &Engine) -> StoredKillSwitches {
         held.update_from(engine);
         held.file_content().clone()
     }
 
     #[test]
     fn the_kill_switch_survives_the_loss_of_the_journal() {
-        let (mut first, mut engine) = (held(Latches::default()), engine());
+        let (mut first, mut engine) = (held(StoredKillSwitches::default()), engine());
         let (strategy, kind) = (StrategyId(1), FaultKind::Trap);
         engine.handle(Time(1), Input::Fault { strategy, kind });
         first.set_trouble(strategy, kind, "trap: unreachable".to_owned());
@@ -469,7 +470,7 @@ mod tests {
             lost.handle(Time(1), input);
         }
         second.set_trouble(strategy, kind, String::new());
-        assert_eq!(lost.latch_of(StrategyId(0)), Latch::Paused);
+        assert_eq!(lost.kill_switch_of(StrategyId(0)), KillSwitch::Paused);
         assert_eq!(lost.fault(strategy), Some(kind));
         let reason = |held: &KillSwitchState, at| held.reason(&lost, StrategyId(at));
         assert_eq!(reason(&second, 1).unwrap(), "trap: unreachable");
@@ -566,10 +567,10 @@ mod tests {
         let strategy = StrategyId(0);
         let command = Command::Flatten;
         for (word, own) in [
-            (Input::Command(command), Latch::None),
-            (Input::Steer { strategy, command }, Latch::Halted),
+            (Input::Command(command), KillSwitch::Clear),
+            (Input::Steer { strategy, command }, KillSwitch::Halted),
         ] {
-            let (first, mut engine) = (held(Latches::default()), holding());
+            let (first, mut engine) = (held(StoredKillSwitches::default()), holding());
             engine.handle(Time(4), word);
             assert!(engine.is_flattening(strategy));
             let file = end(first, &engine);
@@ -580,7 +581,7 @@ mod tests {
                 lost.handle(Time(4), input);
             }
             assert!(lost.is_flattening(strategy));
-            assert_eq!(lost.latch_of(strategy), own);
+            assert_eq!(lost.kill_switch_of(strategy), own);
             assert!(second.missing(&lost).is_empty());
             // A resume removes it from the file.
             let command = Command::Resume;
@@ -609,7 +610,7 @@ mod tests {
 
     #[test]
     fn each_fill_of_a_forced_close_updates_the_reason() {
-        let (mut held, mut engine) = (held(Latches::default()), holding());
+        let (mut held, mut engine) = (held(StoredKillSwitches::default()), holding());
         let mut update = sold_by_the_venue(&engine, TradeId(2), (2, 2));
         update.status = OrderStatus::PartiallyFilled;
         let first = reason_after(&mut held, &mut engine, update);
@@ -617,7 +618,7 @@ mod tests {
             first.starts_with("liquidation by the venue: 0.002 of"),
             "{first}"
         );
-        assert_eq!(engine.latch(), Latch::Halted);
+        assert_eq!(engine.kill_switch(), KillSwitch::Halted);
         let update = sold_by_the_venue(&engine, TradeId(3), (3, 5));
         let second = reason_after(&mut held, &mut engine, update);
         assert!(
@@ -628,7 +629,7 @@ mod tests {
 
     #[test]
     fn a_later_fill_keeps_the_reason_of_a_newer_halt() {
-        let (mut held, mut engine) = (held(Latches::default()), holding());
+        let (mut held, mut engine) = (held(StoredKillSwitches::default()), holding());
         let mut update = sold_by_the_venue(&engine, TradeId(2), (2, 2));
         update.status = OrderStatus::PartiallyFilled;
         reason_after(&mut held, &mut engine, update);
@@ -677,7 +678,7 @@ mod tests {
 
     #[test]
     fn a_loss_halt_names_an_unexplained_decrease_of_the_same_day() {
-        let mut held = held(Latches::default());
+        let mut held = held(StoredKillSwitches::default());
         held.set_breached(Time(1), "max_daily_loss");
         assert_eq!(held.cause(), "max_daily_loss was breached");
         held.note_unexplained(Time(2), "120 USDT".to_owned());
@@ -713,7 +714,7 @@ mod tests {
             })
             .unwrap()
         };
-        let (first, mut engine) = (held(Latches::default()), live());
+        let (first, mut engine) = (held(StoredKillSwitches::default()), live());
         engine.handle(Time(1), Input::User(&UserEvent::MarginCall));
         let file = end(first, &engine);
 
@@ -732,13 +733,13 @@ mod tests {
     #[test]
     fn a_halt_without_a_reason_gets_the_operator_as_reason() {
         let why = "the latch could not be read";
-        let file = Latches {
-            account: Latched::Halted {
+        let file = StoredKillSwitches {
+            account: StoredKillSwitch::Halted {
                 reason: why.to_owned(),
             },
-            ..Latches::default()
+            ..StoredKillSwitches::default()
         };
-        for (file, reason) in [(file, why), (Latches::default(), OPERATOR)] {
+        for (file, reason) in [(file, why), (StoredKillSwitches::default(), OPERATOR)] {
             let (mut held, mut engine) = (held(file), engine());
             engine.handle(Time(1), Input::Command(Command::Halt));
             while let Some(notice) = engine.poll_notice() {
@@ -751,21 +752,21 @@ mod tests {
 
     #[test]
     fn each_change_is_passed_to_the_shell_once() {
-        let (mut held, mut engine) = (held(Latches::default()), engine());
+        let (mut held, mut engine) = (held(StoredKillSwitches::default()), engine());
         held.update_from(&engine);
         assert_eq!(held.take(), None);
         engine.handle(Time(1), Input::Command(Command::Halt));
         held.set_cause(OPERATOR.to_owned());
         held.update_from(&engine);
         let stored = held.take().unwrap().account;
-        assert!(matches!(stored, Latched::Halted { reason } if reason == OPERATOR));
+        assert!(matches!(stored, StoredKillSwitch::Halted { reason } if reason == OPERATOR));
         held.update_from(&engine);
         assert_eq!(held.take(), None);
     }
 
     #[test]
     fn a_file_that_could_not_be_written_is_written_again() {
-        let (mut held, mut engine) = (held(Latches::default()), engine());
+        let (mut held, mut engine) = (held(StoredKillSwitches::default()), engine());
         engine.handle(Time(1), Input::Command(Command::Halt));
         held.update_from(&engine);
         assert_eq!(held.save_state(), SaveState::Writing);
@@ -785,7 +786,7 @@ mod tests {
 
     #[test]
     fn a_change_during_a_write_is_written_next() {
-        let (mut held, mut engine) = (held(Latches::default()), engine());
+        let (mut held, mut engine) = (held(StoredKillSwitches::default()), engine());
         for command in [Command::Pause, Command::Halt] {
             engine.handle(Time(1), Input::Command(command));
             held.update_from(&engine);

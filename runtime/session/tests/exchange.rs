@@ -18,7 +18,7 @@ use windvane_client_core::streams::StreamSettings;
 use windvane_client_core::{Api, Gateway};
 use windvane_engine::{Callback, Engine};
 use windvane_model::input::Command;
-use windvane_model::latches::Latches;
+use windvane_model::kill_switch::StoredKillSwitches;
 use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
 use windvane_model::{Input as EngineInput, Side, Surface, Time};
 use windvane_protocol::Brand;
@@ -92,7 +92,7 @@ impl Run {
             surfaces,
             streams: StreamSettings::default(),
             public: None,
-            kill_switch: KillSwitchState::new(Latches::default(), std::iter::empty()),
+            kill_switch: KillSwitchState::new(StoredKillSwitches::default(), std::iter::empty()),
             flattens: false,
             blocks_under_way: BLOCKS_UNDER_WAY,
         };

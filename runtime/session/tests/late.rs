@@ -8,7 +8,7 @@ mod support;
 use support::{BTC, MM, config, limit};
 use windvane_engine::{Callback, Engine};
 use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
-use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, StateReport, Subject};
 use windvane_model::{Amount, Input, Intent, Notice, Outcome, Reply, Request, Side, Surface, Time};
 use windvane_session::{Action, Driver, NoGuests};
 
@@ -97,26 +97,26 @@ impl Run {
     fn answer(&mut self, request: Request) {
         let reply = match &request {
             Request::Read(subject) => {
-                let truth = match subject {
-                    Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
-                    Subject::Account { .. } => Truth::Account(AccountTruth::default()),
-                    Subject::ForcedOrders { .. } => Truth::ForcedOrders(Vec::new()),
-                    Subject::Income { .. } => Truth::Income {
+                let state_report = match subject {
+                    Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
+                    Subject::Account { .. } => StateReport::Account(AccountSnapshot::default()),
+                    Subject::ForcedOrders { .. } => StateReport::ForcedOrders(Vec::new()),
+                    Subject::Income { .. } => StateReport::Income {
                         entries: Vec::new(),
                         more: false,
                     },
-                    Subject::Rules { .. } => Truth::Rules(Vec::new()),
-                    Subject::AssetPrice { .. } => Truth::AssetPrice(Amount::ZERO),
+                    Subject::Rules { .. } => StateReport::Rules(Vec::new()),
+                    Subject::AssetPrice { .. } => StateReport::AssetPrice(Amount::ZERO),
                     Subject::OutsideOrder { .. } | Subject::TradedOrder { .. } => return,
-                    Subject::NewestOrders { .. } => Truth::NewestOrders(Vec::new()),
-                    Subject::Trades { .. } => Truth::Trades {
+                    Subject::NewestOrders { .. } => StateReport::NewestOrders(Vec::new()),
+                    Subject::Trades { .. } => StateReport::Trades {
                         trades: Vec::new(),
                         more: false,
                     },
                 };
                 Reply::Read {
                     subject: *subject,
-                    outcome: Outcome::Done(truth),
+                    outcome: Outcome::Done(state_report),
                 }
             }
             Request::Countdown { countdown_ms, .. } => Reply::Countdown {

@@ -9,8 +9,8 @@ use support::config;
 use windvane_client_core::streams::StreamSettings;
 use windvane_engine::Engine;
 use windvane_model::input::{Command, FaultKind};
-use windvane_model::latches::Latches;
-use windvane_model::run_state::Latch;
+use windvane_model::kill_switch::StoredKillSwitches;
+use windvane_model::run_state::KillSwitch;
 use windvane_model::{Event, Input, Intent, StrategyId, Time};
 use windvane_session::{
     Account, BLOCKS_UNDER_WAY, Clock, Driver, Freed, Guests, InitResult, KillSwitchState, Parts,
@@ -99,16 +99,19 @@ fn quarantined(guests: Saver) -> Session<Saver> {
         surfaces: Vec::new(),
         streams: StreamSettings::default(),
         public: None,
-        kill_switch: KillSwitchState::new(Latches::default(), std::iter::once("one".to_owned())),
+        kill_switch: KillSwitchState::new(
+            StoredKillSwitches::default(),
+            std::iter::once("one".to_owned()),
+        ),
         flattens: false,
         blocks_under_way: BLOCKS_UNDER_WAY,
     };
     Session::new(NOW, parts)
 }
 
-fn state(session: &Session<Saver>) -> (bool, Latch) {
+fn state(session: &Session<Saver>) -> (bool, KillSwitch) {
     let engine = session.engine();
-    (engine.fault(ONE).is_some(), engine.latch_of(ONE))
+    (engine.fault(ONE).is_some(), engine.kill_switch_of(ONE))
 }
 
 #[test]
@@ -124,7 +127,7 @@ fn a_resume_frees_a_strategy_with_its_last_saved_state() {
         had_state: true,
     };
     assert_eq!(freed, Some(with_state));
-    assert_eq!(state(&session), (false, Latch::None));
+    assert_eq!(state(&session), (false, KillSwitch::Clear));
     let given = &session.driver().guests().given;
     assert_eq!(*given, [b"what it knew".to_vec()]);
     // The strategy is out of quarantine, so a second resume starts no new instance.
@@ -140,7 +143,7 @@ fn a_strategy_that_cannot_load_its_state_is_freed_without_it() {
     });
     let freed = session.steer(NOW, ONE, Command::Resume).unwrap().unwrap();
     assert!(matches!(freed.renewed, Renewed::Fresh(_)), "{freed:?}");
-    assert_eq!(state(&session), (false, Latch::None));
+    assert_eq!(state(&session), (false, KillSwitch::Clear));
 }
 
 #[test]
@@ -151,12 +154,12 @@ fn a_strategy_without_a_new_instance_stays_in_quarantine() {
     });
     let refused = session.steer(NOW, ONE, Command::Resume).unwrap_err();
     assert!(refused.contains("gone"), "{refused}");
-    assert_eq!(state(&session), (true, Latch::Paused));
+    assert_eq!(state(&session), (true, KillSwitch::Paused));
 }
 
 #[test]
 fn other_commands_start_no_new_instance() {
     let mut session = quarantined(Saver::default());
     assert_eq!(session.steer(NOW, ONE, Command::Halt), Ok(None));
-    assert_eq!(state(&session), (true, Latch::Halted));
+    assert_eq!(state(&session), (true, KillSwitch::Halted));
 }

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use windvane_model::protocol::{Fill, OrderUpdate, Outcome, Reply};
-use windvane_model::truth::{
-    AccountTrade, AccountTruth, ListedRules, OpenOrder, Subject, TradedOrder, Truth,
+use windvane_model::state_report::{
+    AccountSnapshot, AccountTrade, ListedRules, OpenOrder, StateReport, Subject, TradedOrder,
 };
 use windvane_model::{InstrumentId, Surface, TradeId, VenueOrderId};
 
@@ -63,14 +63,14 @@ impl Trades {
     }
 
     /// The trades from an id on, or the latest ones.
-    fn page(&self, instrument: InstrumentId, from: Option<TradeId>) -> Option<Truth> {
+    fn page(&self, instrument: InstrumentId, from: Option<TradeId>) -> Option<StateReport> {
         let all = self.0.get(usize::from(instrument.0))?;
         let start = match from {
             Some(id) => all.partition_point(|trade| trade.fill.trade_id < id),
             None => all.len().saturating_sub(PAGE),
         };
         let trades: Vec<_> = all.range(start..).take(PAGE).copied().collect();
-        Some(Truth::Trades {
+        Some(StateReport::Trades {
             more: trades.len() == PAGE,
             trades,
         })
@@ -81,14 +81,16 @@ impl Venue {
     pub(crate) fn read(&mut self, subject: Subject) {
         let outcome = match subject {
             Subject::OpenOrders { surface } => Outcome::Done(self.every_open_order(surface)),
-            Subject::Account { surface } => Outcome::Done(Truth::Account(self.whole(surface))),
+            Subject::Account { surface } => {
+                Outcome::Done(StateReport::Account(self.whole(surface)))
+            }
             Subject::Trades { instrument, from } => match self.trades.page(instrument, from) {
-                Some(truth) => Outcome::Done(truth),
+                Some(state_report) => Outcome::Done(state_report),
                 None => refused(Code::BadSymbol),
             },
             Subject::Rules { surface } => Outcome::Done(self.rules(surface)),
             // On paper, no balance changes without an event.
-            Subject::Income { .. } => Outcome::Done(Truth::Income {
+            Subject::Income { .. } => Outcome::Done(StateReport::Income {
                 entries: Vec::new(),
                 more: false,
             }),
@@ -108,18 +110,18 @@ impl Venue {
         self.reply(Reply::Read { subject, outcome });
     }
 
-    fn rules(&self, surface: Surface) -> Truth {
+    fn rules(&self, surface: Surface) -> StateReport {
         let markets = self.markets.iter();
         let listed = markets.filter(|market| market.instrument.surface == surface);
         let listed = listed.map(|market| ListedRules {
             instrument: market.id,
             rules: Ok(market.instrument.clone()),
         });
-        Truth::Rules(listed.collect())
+        StateReport::Rules(listed.collect())
     }
 
     /// Orders with which the venue closed positions, oldest first.
-    fn forced_orders(&self, instrument: InstrumentId) -> Truth {
+    fn forced_orders(&self, instrument: InstrumentId) -> StateReport {
         let orders = self.orders.all().map(|(_, order)| order);
         let orders =
             orders.filter(|order| order.terms.instrument == instrument && order.is_liquidation());
@@ -130,10 +132,10 @@ impl Venue {
             })
             .collect();
         forced.sort_unstable_by_key(|order| order.report.order_id);
-        Truth::ForcedOrders(forced)
+        StateReport::ForcedOrders(forced)
     }
 
-    fn order_by_id(&self, instrument: InstrumentId, id: VenueOrderId) -> Outcome<Truth> {
+    fn order_by_id(&self, instrument: InstrumentId, id: VenueOrderId) -> Outcome<StateReport> {
         let mut orders = self.orders.all().map(|(_, order)| order);
         let found = orders.find(|order| {
             let report = order.report();
@@ -146,13 +148,13 @@ impl Venue {
                     report: order.report(),
                     terms: order.terms,
                 };
-                Outcome::Done(Truth::OutsideOrder(Box::new(order)))
+                Outcome::Done(StateReport::OutsideOrder(Box::new(order)))
             },
         )
     }
 
     /// The newest orders of an instrument, oldest first.
-    fn newest_orders(&self, instrument: InstrumentId) -> Truth {
+    fn newest_orders(&self, instrument: InstrumentId) -> StateReport {
         let orders = self.orders.all().map(|(_, order)| order);
         let of_instrument = orders.filter(|order| order.terms.instrument == instrument);
         let mut listed: Vec<_> = of_instrument.collect();
@@ -162,16 +164,16 @@ impl Venue {
             client_order_id: order.client_order_id,
             placed: order.created,
         });
-        Truth::NewestOrders(newest.collect())
+        StateReport::NewestOrders(newest.collect())
     }
 
-    fn traded_order(&self, instrument: InstrumentId, id: VenueOrderId) -> Outcome<Truth> {
+    fn traded_order(&self, instrument: InstrumentId, id: VenueOrderId) -> Outcome<StateReport> {
         let mut orders = self.orders.all().map(|(_, order)| order);
         let found = orders.find(|order| (order.terms.instrument, order.id) == (instrument, id));
         found.map_or_else(
             || refused(Code::NoSuchOrder),
             |order| {
-                Outcome::Done(Truth::TradedOrder(TradedOrder {
+                Outcome::Done(StateReport::TradedOrder(TradedOrder {
                     client_order_id: order.client_order_id,
                     placed: order.created,
                 }))
@@ -179,7 +181,7 @@ impl Venue {
         )
     }
 
-    fn every_open_order(&self, surface: Surface) -> Truth {
+    fn every_open_order(&self, surface: Surface) -> StateReport {
         let orders = self.open_keys(None).map(|key| self.orders.at(key));
         let orders = orders.filter(|order| order.surface == surface);
         let mut open: Vec<_> = orders
@@ -193,17 +195,17 @@ impl Venue {
             })
             .collect();
         open.sort_unstable_by_key(|order| order.report.order_id);
-        Truth::OpenOrders(open)
+        StateReport::OpenOrders(open)
     }
 
-    fn whole(&self, surface: Surface) -> AccountTruth {
+    fn whole(&self, surface: Surface) -> AccountSnapshot {
         let of_futures = |setting| (surface == Surface::Futures).then_some(setting);
-        let mut account = AccountTruth {
+        let mut account = AccountSnapshot {
             can_trade: Some(true),
             hedge_mode: of_futures(self.hedge),
             multi_assets: of_futures(self.multi_assets),
             lags: false,
-            ..AccountTruth::default()
+            ..AccountSnapshot::default()
         };
         let assets = self.account.assets();
         account.balances = assets.map(|asset| self.balance(surface, asset)).collect();

@@ -202,7 +202,8 @@ impl Venue {
         self.order_id += 1;
         order.id = VenueOrderId(self.order_id);
         if self.open_terms.triggered == Triggered::NewOrder {
-            order.client_order_id = ClientOrderId::told(&format!("triggered_{}", self.order_id));
+            order.client_order_id =
+                ClientOrderId::from_venue(&format!("triggered_{}", self.order_id));
         }
         (order.created, order.updated) = (self.now, self.now);
         let key = self.orders.insert(order);

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use windvane_model::protocol::Outcome;
-use windvane_model::truth::{AccountTruth, OpenOrder, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, OpenOrder, StateReport, Subject};
 use windvane_model::{
     Amount, InstrumentId, OrderType, PositionSide, Price, Qty, Reply, Request, Side, Surface,
     TimeInForce, TradeId, UserEvent,
@@ -18,7 +18,7 @@ fn bench() -> Bench {
     bench
 }
 
-fn read(bench: &mut Bench, subject: Subject) -> Outcome<Truth> {
+fn read(bench: &mut Bench, subject: Subject) -> Outcome<StateReport> {
     bench.messages.clear();
     bench.request(&Request::Read(subject));
     match bench.messages.as_slice() {
@@ -37,14 +37,14 @@ fn read(bench: &mut Bench, subject: Subject) -> Outcome<Truth> {
 
 fn open(bench: &mut Bench, surface: Surface) -> Vec<OpenOrder> {
     match read(bench, Subject::OpenOrders { surface }) {
-        Outcome::Done(Truth::OpenOrders(open)) => open,
+        Outcome::Done(StateReport::OpenOrders(open)) => open,
         other => panic!("{other:?}"),
     }
 }
 
-fn account(bench: &mut Bench, surface: Surface) -> AccountTruth {
+fn account(bench: &mut Bench, surface: Surface) -> AccountSnapshot {
     match read(bench, Subject::Account { surface }) {
-        Outcome::Done(Truth::Account(account)) => account,
+        Outcome::Done(StateReport::Account(account)) => account,
         other => panic!("{other:?}"),
     }
 }
@@ -55,7 +55,7 @@ fn trades(bench: &mut Bench, from: Option<i64>) -> (Vec<i64>, bool) {
         from: from.map(TradeId),
     };
     match read(bench, subject) {
-        Outcome::Done(Truth::Trades { trades, more }) => {
+        Outcome::Done(StateReport::Trades { trades, more }) => {
             let ids = trades.iter().map(|trade| trade.fill.trade_id.0);
             (ids.collect(), more)
         }
@@ -98,7 +98,7 @@ fn an_account_lists_every_asset_and_position_with_zeros() {
         (futures.can_trade, futures.hedge_mode, futures.multi_assets),
         (Some(true), Some(false), Some(false))
     );
-    let of = |account: &AccountTruth, asset| {
+    let of = |account: &AccountSnapshot, asset| {
         let mut balances = account.balances.iter();
         balances.find(|balance| balance.asset == asset).copied()
     };

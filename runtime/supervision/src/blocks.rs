@@ -32,12 +32,12 @@ const COUNTDOWN_TRIAL_MS: i64 = 60_000;
 
 /// The trading status of a run. Live only.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Trading {
+pub struct TradingStatus {
     blocks: BTreeMap<TradingBlock, BlockState>,
     refusals: BTreeMap<Party, Refusals>,
     rights: BTreeMap<Surface, Right>,
     /// Number of consecutive refusals because of an asset's balance, and the time of the last.
-    short_of: BTreeMap<(Surface, AssetId), (u32, Time)>,
+    insufficient_balances: BTreeMap<(Surface, AssetId), (u32, Time)>,
     /// When this process began: older orders say nothing about its key.
     begun: Time,
     /// When each quarantined strategy was quarantined.
@@ -152,7 +152,7 @@ pub fn code_of(rules: Option<&Instrument>, rule: Rule) -> i32 {
     }
 }
 
-impl Trading {
+impl TradingStatus {
     /// A run begins: older orders say nothing about its key.
     pub const fn begin_run(&mut self, now: Time) {
         self.begun = now;
@@ -389,9 +389,17 @@ impl Trading {
     }
 
     /// Counts a refusal because of an asset's balance. Returns whether enough of them agree.
-    pub fn note_short(&mut self, surface: Surface, asset: AssetId, now: Time) -> bool {
+    pub fn note_insufficient_balance(
+        &mut self,
+        surface: Surface,
+        asset: AssetId,
+        now: Time,
+    ) -> bool {
         let is_blocked = self.has(TradingBlock::Funds(surface, asset));
-        let (times, last) = self.short_of.entry((surface, asset)).or_default();
+        let (times, last) = self
+            .insufficient_balances
+            .entry((surface, asset))
+            .or_default();
         (*times, *last) = (times.saturating_add(1), now);
         *times >= FUNDS_AGREE || is_blocked
     }
@@ -416,9 +424,9 @@ impl Trading {
         let mut disproved = vec![TradingBlock::Key(surface), TradingBlock::Account(surface)];
         if opens(terms) {
             let is_later = |short: &(u32, Time)| submitted >= short.1;
-            let short = self.short_of.get(&(surface, asset));
+            let short = self.insufficient_balances.get(&(surface, asset));
             if short.is_some_and(is_later) {
-                self.short_of.remove(&(surface, asset));
+                self.insufficient_balances.remove(&(surface, asset));
             }
             disproved.extend([
                 TradingBlock::ReduceOnly(surface),
@@ -440,7 +448,7 @@ impl Trading {
     }
 
     /// Handles a refusal of the key on a route that needs the trading right.
-    pub fn deny_right(&mut self, surface: Surface, of_order: bool, now: Time) -> Denied {
+    pub fn deny_trading_right(&mut self, surface: Surface, of_order: bool, now: Time) -> Denied {
         let key = TradingBlock::Key(surface);
         let is_blocked = self.has(key);
         let right = self.rights.entry(surface).or_default();
@@ -477,7 +485,7 @@ impl Trading {
 
     /// Handles a response that proves the trading right, for a request made at time `asked`.
     /// Returns the block that is over.
-    pub fn show_right(&mut self, surface: Surface, asked: Time) -> Option<TradingBlock> {
+    pub fn confirm_trading_right(&mut self, surface: Surface, asked: Time) -> Option<TradingBlock> {
         let begun = self.begun;
         let right = self.rights.entry(surface).or_default();
         let denied = right.denied > 0 && asked < right.denied_since;
@@ -529,7 +537,7 @@ impl Trading {
     }
 
     /// Blocks that end by time, or because the available balance of their asset rose.
-    pub fn over(
+    pub fn ended_blocks(
         &self,
         available: impl Fn(Surface, AssetId) -> Amount,
         now: Time,
@@ -590,7 +598,7 @@ impl Trading {
     ) -> Vec<TradingBlock> {
         let mut tried = Vec::new();
         for (block, state) in &mut self.blocks {
-            if ends_by_reading(*block, instruments) {
+            if ends_by_snapshot(*block, instruments) {
                 continue;
             }
             state.trial = Some(now);
@@ -603,7 +611,7 @@ impl Trading {
         for series in paused.chain(crossings.0.values_mut()) {
             series.pause_until = series.pause_until.min(now);
         }
-        self.short_of.clear();
+        self.insufficient_balances.clear();
         for right in self.rights.values_mut() {
             *right = Right::default();
         }
@@ -612,7 +620,7 @@ impl Trading {
 }
 
 /// Whether only the venue's own reports end a block: an order cannot show its end.
-fn ends_by_reading(block: TradingBlock, instruments: &[Instrument]) -> bool {
+fn ends_by_snapshot(block: TradingBlock, instruments: &[Instrument]) -> bool {
     match block {
         TradingBlock::CanTrade(_) | TradingBlock::Stopped(_) | TradingBlock::StaleMarket(_) => true,
         TradingBlock::Instrument(id) => {

@@ -18,22 +18,22 @@ const TRIES_MAX: u32 = 3;
 
 /// Why an order that waited for cover was taken back without being sent.
 #[derive(Clone, Copy, Debug)]
-pub enum NotCovered {
+pub enum UnsentReason {
     /// The venue accepts no request.
     VenueWait,
     /// The last countdown was disarmed, and the next one can be armed only after a long time.
-    LettingGo,
+    Disarming,
     /// The venue did not arm the countdown.
     Failed,
     /// The countdown was armed late.
     Late,
     /// The account is degraded.
-    DegradedReason,
+    Degraded,
     /// The watchdog process of spot orders did not answer.
     Watchdog,
 }
 
-impl NotCovered {
+impl UnsentReason {
     /// The reason as a text for people.
     pub const fn reason(self) -> &'static str {
         match self {
@@ -41,13 +41,13 @@ impl NotCovered {
                 "the venue takes no request, because a limit was exceeded; windvane status says for \
                  how long"
             }
-            Self::LettingGo => {
+            Self::Disarming => {
                 "the countdown of the symbol was stopped, and the venue may still receive a copy of \
                  that request: no countdown can be armed soon enough for this order"
             }
             Self::Failed => "the venue did not arm the countdown of the symbol",
             Self::Late => "the countdown of the symbol was armed too late for this order",
-            Self::DegradedReason => {
+            Self::Degraded => {
                 "the state of the account is in doubt, and no countdown is armed then; windvane \
                  status names the doubt"
             }
@@ -71,7 +71,7 @@ pub struct CountdownWait {
 
 /// Why an order that waited for the journal is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeptBack {
+pub enum WithheldReason {
     /// It ended while it waited.
     Ended,
     /// It was cancelled.
@@ -84,7 +84,7 @@ pub enum KeptBack {
     Uncovered,
 }
 
-impl KeptBack {
+impl WithheldReason {
     /// The reason as a text for people.
     pub const fn reason(self) -> &'static str {
         match self {
@@ -133,7 +133,7 @@ pub struct Countdown {
 
 /// What follows from a response about a countdown.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum CountdownResponse {
     /// It is armed: orders cover again.
     Armed {
         /// The orders that waited, with the record of the intent of each.
@@ -146,7 +146,7 @@ pub enum Answer {
     /// It may be disarmed.
     MayBeDisarmed,
     /// The venue did not disarm it.
-    Kept,
+    StillArmed,
     /// It was not armed.
     Failed {
         /// It failed too often: the orders that wait are refused.
@@ -172,12 +172,12 @@ pub struct Renewal {
     /// The run ends and leaves its orders open.
     pub keeps_orders: bool,
     /// No order of an earlier process can rest unseen.
-    pub knows_predecessors: bool,
+    pub knows_predecessor_orders: bool,
 }
 
 /// What is done when a renewal is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum RenewalStep {
     /// It is armed or renewed.
     Arm,
     /// The orders that wait are refused. Resting orders still depend on the countdown: it is
@@ -213,8 +213,8 @@ impl Countdown {
     /// done so, the pause continues. Its countdown still runs. Deadlines that have passed are
     /// dropped.
     pub fn inherit(&mut self, old: &Self, now: Time, absence_ms: i64) {
-        let letting_go = old.asked.is_some_and(|(length_ms, _)| length_ms == 0);
-        let not_before = letting_go.then(|| now.plus_ms(absence_ms));
+        let was_disarming = old.asked.is_some_and(|(length_ms, _)| length_ms == 0);
+        let not_before = was_disarming.then(|| now.plus_ms(absence_ms));
         let in_force = |at: Option<Time>| at.filter(|at| now < *at);
         self.not_before = not_before.max(in_force(old.not_before));
         self.may_run = old.may_run;
@@ -224,7 +224,7 @@ impl Countdown {
     }
 
     /// Moves the deadlines of an earlier process to a later time by this process's clock.
-    pub fn end_later(&mut self, by_ms: i64) {
+    pub fn extend_deadlines(&mut self, by_ms: i64) {
         for at in [&mut self.not_before, &mut self.may_run, &mut self.arriving] {
             *at = at.map(|at| at.plus_ms(by_ms));
         }
@@ -262,7 +262,7 @@ impl Countdown {
     }
 
     /// Whether orders wait for the countdown.
-    pub fn is_waited_for(&self) -> bool {
+    pub fn has_waiting_orders(&self) -> bool {
         !self.held.is_empty()
     }
 
@@ -293,14 +293,14 @@ impl Countdown {
     }
 
     /// Whether the countdown is being disarmed, or was just disarmed.
-    pub fn is_letting_go(&self, now: Time) -> bool {
+    pub fn is_disarming(&self, now: Time) -> bool {
         let asked = self.asked.is_some_and(|(length_ms, _)| length_ms == 0);
         asked || self.is_barred(now, 0)
     }
 
     /// Whether orders wait for the countdown, or one runs.
     pub fn is_urgent(&self) -> bool {
-        self.is_waited_for() || self.until.is_some()
+        self.has_waiting_orders() || self.until.is_some()
     }
 
     /// A request is sent; a length of 0 disarms. It may arrive within `absence_ms`.
@@ -324,7 +324,7 @@ impl Countdown {
         outcome: &Outcome<u64>,
         config: &LiveConfig,
         now: Time,
-    ) -> Option<Answer> {
+    ) -> Option<CountdownResponse> {
         let (length_ms, asked) = self.asked.take()?;
         Some(match (outcome, length_ms) {
             (Outcome::Done(0), 0) => {
@@ -336,7 +336,7 @@ impl Countdown {
                     self.may_run = None;
                     self.unsettled = false;
                 }
-                Answer::Disarmed(self.arriving)
+                CountdownResponse::Disarmed(self.arriving)
             }
             (Outcome::Done(granted_ms @ 1..), 1..) => {
                 self.failures = 0;
@@ -345,20 +345,20 @@ impl Countdown {
                 let margin_ms = margin_ms(config.countdown_ms);
                 self.until = Some(asked.plus_ms(length_ms - margin_ms));
                 let held = std::mem::take(&mut self.held);
-                Answer::Armed { held, asked }
+                CountdownResponse::Armed { held, asked }
             }
             (Outcome::Done(1..) | Outcome::Unknown, 0) => {
                 self.until = None;
                 self.not_before = Some(now.plus_ms(config.absence_ms));
-                Answer::MayBeDisarmed
+                CountdownResponse::MayBeDisarmed
             }
-            (Outcome::Refused(_), 0) => Answer::Kept,
+            (Outcome::Refused(_), 0) => CountdownResponse::StillArmed,
             // A countdown of zero means disarmed.
             (Outcome::Done(0) | Outcome::Refused(_) | Outcome::Unknown, _) => {
                 self.failures += 1;
                 let arriving = asked.plus_ms(config.absence_ms);
                 self.arriving = self.arriving.max(Some(arriving));
-                Answer::Failed {
+                CountdownResponse::Failed {
                     is_tired: self.failures >= TRIES_MAX,
                     is_uncovered: self.until.is_none(),
                 }
@@ -370,41 +370,41 @@ impl Countdown {
     /// is healthy. The countdown of a symbol is disarmed after a whole renewal interval without
     /// orders. Otherwise a strategy that only replaces its orders would have to wait for the next
     /// countdown.
-    pub fn renew(&mut self, facts: &Renewal) -> Step {
+    pub fn renew(&mut self, facts: &Renewal) -> RenewalStep {
         let (now, keeps) = (facts.now, facts.keeps_orders);
         let is_armed = self.until.is_some();
         let may_idle = !self.idle && self.until.is_some_and(|until| facts.next < until);
-        let may_idle = may_idle || is_armed && !facts.knows_predecessors;
-        if self.is_waited_for() {
+        let may_idle = may_idle || is_armed && !facts.knows_predecessor_orders;
+        if self.has_waiting_orders() {
             if facts.is_healthy {
-                Step::Arm
+                RenewalStep::Arm
             } else {
-                Step::Refuse
+                RenewalStep::Refuse
             }
         } else if !facts.rests && !keeps && may_idle && !planted!(LetGoResting) {
             self.idle = true;
-            Step::Idle
+            RenewalStep::Idle
         } else if !facts.rests || keeps {
             // Disarm again: if the first disarm was lost, a live countdown would cancel orders that
             // are kept. It would also cancel orders of outside parties when no own order needs it.
             if is_armed || self.may_run(now) && (keeps || self.unsettled) {
-                Step::Disarm
+                RenewalStep::Disarm
             } else {
-                Step::Nothing
+                RenewalStep::Nothing
             }
         } else if facts.are_all_stopped {
-            Step::Wait
+            RenewalStep::Wait
         } else if facts.is_healthy {
             // Armed even without a running countdown: an order may have arrived after its countdown
             // ran out.
-            Step::Arm
+            RenewalStep::Arm
         } else {
-            Step::Withhold { is_armed }
+            RenewalStep::Withhold { is_armed }
         }
     }
 
     /// Whether the countdown was not renewed in time.
-    pub fn lapse(&mut self, now: Time) -> bool {
+    pub fn expire(&mut self, now: Time) -> bool {
         let over = self.until.is_some_and(|until| now >= until);
         let lapses = over && !planted!(LapsedStillCovers);
         if lapses {

@@ -11,10 +11,10 @@
 
 pub mod blocks;
 pub mod countdown;
-pub mod feeds;
-pub mod listing;
-pub mod margin;
+pub mod descriptions;
+pub mod margin_terms;
 pub mod refusals;
+pub mod rules_refresh;
+pub mod stale_markets;
 pub mod venue_wait;
 pub mod watchdog;
-pub mod words;

@@ -97,7 +97,7 @@ impl Crossings {
     }
 
     /// Notes the end of a post-only order. If it rested or filled, it ends the series. Returns
-    /// whether people are told that the strategy crosses the book.
+    /// whether people are notified that the strategy crosses the book.
     pub fn note_end(&mut self, order: &Order, now: Time) -> bool {
         let terms = &order.terms;
         let party = (order.strategy, terms.instrument, terms.side);

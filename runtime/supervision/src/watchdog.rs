@@ -18,12 +18,12 @@ const HELD_MS: i64 = 10_000;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Watchdog {
     /// The watchdog reported that it can do its work.
-    stands: bool,
+    is_ready: bool,
     /// Spot orders are covered until this time.
     until: Option<Time>,
     /// The heartbeat that the watchdog has not acknowledged: its number and when it was sent.
     asked: Option<(u64, Time)>,
-    beats: u64,
+    heartbeats: u64,
     /// Orders that wait for cover, in order, with the record of their intent.
     held: Vec<(OrderSeq, u64)>,
     held_since: Time,
@@ -58,8 +58,8 @@ impl Watchdog {
     }
 
     /// The watchdog process can do its work, or is gone. Returns whether that is new.
-    pub fn stand(&mut self, armed: bool) -> bool {
-        let was = std::mem::replace(&mut self.stands, armed);
+    pub fn set_ready(&mut self, armed: bool) -> bool {
+        let was = std::mem::replace(&mut self.is_ready, armed);
         self.asked = None;
         if !armed {
             self.until = None;
@@ -68,7 +68,7 @@ impl Watchdog {
     }
 
     /// A heartbeat was acknowledged. Returns the orders that waited, if they are covered now.
-    pub fn hear(
+    pub fn acknowledge(
         &mut self,
         number: u64,
         countdown_ms: i64,
@@ -96,17 +96,17 @@ impl Watchdog {
 
     /// The number of the heartbeat that is sent now, if the watchdog works. At most one waits for
     /// its acknowledgement.
-    pub fn beat(&mut self, now: Time) -> Option<u64> {
-        if !self.stands || self.asked.is_some() {
+    pub fn next_heartbeat(&mut self, now: Time) -> Option<u64> {
+        if !self.is_ready || self.asked.is_some() {
             return None;
         }
-        self.beats += 1;
-        self.asked = Some((self.beats, now));
-        Some(self.beats)
+        self.heartbeats += 1;
+        self.asked = Some((self.heartbeats, now));
+        Some(self.heartbeats)
     }
 
     /// Whether heartbeats stayed away for too long.
-    pub fn lapse(&mut self, now: Time) -> bool {
+    pub fn expire(&mut self, now: Time) -> bool {
         let lapses = self.until.is_some_and(|until| now >= until);
         if lapses {
             self.until = None;

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use windvane_client_core::bans::WrittenBan;
-use windvane_model::latches::Latches;
+use windvane_model::kill_switch::StoredKillSwitches;
 use windvane_model::record::{Block, Chain};
 use windvane_session::recovery::JournalContent;
 
@@ -107,7 +107,7 @@ pub struct Disk {
     /// The last epoch that was reserved.
     pub epoch: u64,
     /// The latches, from the file beside the journal.
-    pub latches: Latches,
+    pub latches: StoredKillSwitches,
     /// The end of each ban by the wall clock, milliseconds, from the file beside the journal.
     pub bans: Vec<WrittenBan>,
     /// The disk accepts nothing until a new segment begins.
@@ -127,7 +127,7 @@ impl Disk {
             mark: Chain::default(),
             verdict: "fresh",
             epoch: 0,
-            latches: Latches::default(),
+            latches: StoredKillSwitches::default(),
             bans: Vec::new(),
             failed: false,
         }

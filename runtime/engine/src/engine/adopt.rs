@@ -12,8 +12,8 @@ use windvane_model::order::{OrderTerms, Surface};
 use windvane_model::orders::Order;
 use windvane_model::planted;
 use windvane_model::protocol::{OrderReport, OrderUpdate, Request};
+use windvane_model::state_report::OpenOrder;
 use windvane_model::timer::Timer;
-use windvane_model::truth::OpenOrder;
 
 use super::Engine;
 
@@ -82,14 +82,14 @@ impl Engine {
         }
         // If the journal was lost, a restored halt latch found no orders to cancel. They are
         // cancelled here.
-        self.cancel_what_must_not_rest(seq);
+        self.cancel_if_must_not_rest(seq);
     }
 
     /// Adopts an own order that the engine does not know from an event, in the state that the event
     /// reports.
     pub(super) fn adopt_update(&mut self, update: &OrderUpdate) -> Option<OrderSeq> {
         let id = update.client_order_id;
-        self.hear_of_instance(update);
+        self.check_event_for_instance(update);
         let surface = self.surface_of(update.instrument);
         if self.is_of_another(surface, &id) {
             return None;
@@ -108,10 +108,12 @@ impl Engine {
 
     /// Whether the account's initial state is still unknown: the venue's list of trades of this
     /// instrument was not read yet.
-    fn is_finding(&mut self, instrument: InstrumentId) -> bool {
+    fn is_initial_state_unknown(&mut self, instrument: InstrumentId) -> bool {
         let surface = self.surface_of(instrument);
-        let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
-        tells_trades && self.verified_trades[usize::from(instrument.0)].is_none()
+        let serves_account_trades = self
+            .connection_mut(surface)
+            .is_some_and(|connection| !connection.no_trades);
+        serves_account_trades && self.verified_trades[usize::from(instrument.0)].is_none()
     }
 
     /// Adopts an order. Its earlier fills belong to the account's initial state. Fills that were
@@ -122,7 +124,7 @@ impl Engine {
         let worst = self.worst_qty(&terms);
         // The venue's totals cover the first fills, and the counted outside fills may be the last
         // ones. While the initial state is unknown, the totals count as part of it.
-        let (found_qty, found_quote) = if self.is_finding(terms.instrument) {
+        let (found_qty, found_quote) = if self.is_initial_state_unknown(terms.instrument) {
             (report.executed_qty.0, report.cum_quote)
         } else {
             (0, Amount::ZERO)
@@ -135,10 +137,10 @@ impl Engine {
         order.reported_qty = executed_qty;
         order.cum_quote = report.cum_quote.max(found_quote + counted_quote);
         order.recovered_qty = found_qty;
-        order.made_up_qty = found_qty;
+        order.derived_qty = found_qty;
         order.on_stream = true;
         if let Some((_, epoch, seq)) = report.client_order_id.parse_own() {
-            self.doubt_an_order_unheard_of(epoch, seq);
+            self.degrade_for_unknown_order(epoch, seq);
         }
         self.count_open(&order);
         self.orders.insert_foreign(order);
@@ -161,8 +163,10 @@ impl Engine {
     /// Sets `Ownership` if a later process placed this order: the number is beyond all that the
     /// journal knows of. Every order is recorded durably before it is sent, so the journal is an
     /// older copy. Such a journal cannot tell which strategy owns the positions.
-    pub(super) fn doubt_an_order_unheard_of(&mut self, epoch: u64, seq: OrderSeq) {
-        let is_later = self.unheard_of.is_some_and(|first| (epoch, seq) >= first);
+    pub(super) fn degrade_for_unknown_order(&mut self, epoch: u64, seq: OrderSeq) {
+        let is_later = self
+            .first_unknown_order
+            .is_some_and(|first| (epoch, seq) >= first);
         if is_later && epoch < self.epoch {
             self.set_degraded(DegradedReason::Ownership, true);
         }

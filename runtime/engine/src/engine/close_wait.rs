@@ -4,7 +4,7 @@ use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::{ClientOrderId, InstrumentId, StrategyId, Time};
 use windvane_model::order::{OrderType, Side, Surface};
 use windvane_model::order_state::OrderState;
-use windvane_model::run_state::Latch;
+use windvane_model::run_state::KillSwitch;
 
 use super::Engine;
 use super::closing::FLATTEN_TRIES;
@@ -31,7 +31,7 @@ pub enum CloseReason {
     /// Own orders that are being cancelled; their number.
     Cancels(usize),
     /// An order with an unknown outcome, which the engine queries.
-    InDoubt(ClientOrderId),
+    OutcomeUnknown(ClientOrderId),
     /// The result of a closing order that was sent.
     Sent(ClientOrderId),
     /// The venue accepts no request until this time.
@@ -45,7 +45,7 @@ pub enum CloseReason {
     /// An account snapshot, because the user stream is down or silent.
     Stream(Surface),
     /// An account snapshot, because the account is not reconciled.
-    Reading(Surface),
+    AwaitsSnapshot(Surface),
     /// The pause after a close that closed nothing.
     Pause(Time),
     /// The venue refused the closing orders so far, or they were not sent.
@@ -107,7 +107,8 @@ impl Engine {
 
     /// Whether the strategy or the whole run is halted, or the strategy is quarantined.
     fn is_stopped_for_good(&self, strategy: StrategyId) -> bool {
-        let halted = self.latch() == Latch::Halted || self.latch_of(strategy) == Latch::Halted;
+        let halted = self.kill_switch() == KillSwitch::Halted
+            || self.kill_switch_of(strategy) == KillSwitch::Halted;
         halted || self.fault(strategy).is_some()
     }
 
@@ -157,7 +158,7 @@ impl Engine {
         for order in self.orders.of(strategy, None) {
             let id = order.client_order_id;
             match order.state {
-                OrderState::Unknown => reasons.push(CloseReason::InDoubt(id)),
+                OrderState::Unknown => reasons.push(CloseReason::OutcomeUnknown(id)),
                 _ if order.terms.order_type == OrderType::Market => {
                     reasons.push(CloseReason::Sent(id));
                 }
@@ -211,20 +212,21 @@ impl Engine {
         if let Some(until) = self.order_wait(surface) {
             reasons.push(CloseReason::OrderLimit(surface, until));
         }
-        if live.doubts_any(&[DegradedReason::Journal]) {
+        if live.is_degraded_for(&[DegradedReason::Journal]) {
             reasons.push(CloseReason::Journal);
         }
-        if live.doubts_any(&[DegradedReason::Clock(surface)]) {
+        if live.is_degraded_for(&[DegradedReason::Clock(surface)]) {
             reasons.push(CloseReason::Clock(surface));
         }
-        let stream_up = (live.lines.get(&surface)).is_some_and(|line| line.stream_up);
+        let stream_up =
+            (live.connections.get(&surface)).is_some_and(|connection| connection.stream_up);
         if !live.is_running() && stream_up {
             // The close waits for startup: no reconciliation round ended since the stream
             // connected.
-        } else if live.doubts_any(&[DegradedReason::Stream(surface)]) {
+        } else if live.is_degraded_for(&[DegradedReason::Stream(surface)]) {
             reasons.push(CloseReason::Stream(surface));
-        } else if !live.healthy(surface, self.now) && live.is_running() {
-            reasons.push(CloseReason::Reading(surface));
+        } else if !live.is_healthy(surface, self.now) && live.is_running() {
+            reasons.push(CloseReason::AwaitsSnapshot(surface));
         }
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! The engine first cancels the strategy's orders. Then it settles opposite positions of strategies
 //! that are all being closed against each other (`netting`). It sends one market order for each
-//! remaining position. A close never opens a position (`cover`). The order has `reduceOnly`
+//! remaining position. A close never opens a position (`closable_position`). The order has `reduceOnly`
 //! wherever the account's net position covers it. Such an order cannot rest, so it needs no
 //! countdown.
 //!
 //! While the account is uncertain, because the user stream is down or the account is not
-//! reconciled, an account snapshot bounds the close instead (`close_reading`).
+//! reconciled, an account snapshot bounds the close instead (`close_by_snapshot`).
 
 use std::collections::BTreeSet;
 
@@ -116,7 +116,7 @@ impl Engine {
     /// Sends the closing orders of a strategy that is being flattened, once it has no open order.
     pub(super) fn continue_flattening(&mut self, strategy: StrategyId) {
         if !self.may_close_next(strategy) {
-            self.close_beside_unknown(strategy);
+            self.close_despite_unknown_orders(strategy);
             return;
         }
         self.settle_opposite(strategy);
@@ -128,25 +128,28 @@ impl Engine {
         let closing = self.closing_orders(strategy);
         let (certain, uncertain): (Vec<_>, Vec<_>) =
             closing.into_iter().partition(|terms| self.may_close(terms));
-        let mut doubted: BTreeSet<InstrumentId> =
+        let mut uncertain_ids: BTreeSet<InstrumentId> =
             uncertain.iter().map(|terms| terms.instrument).collect();
-        let uncovered = self.uncovered(strategy);
+        let uncovered = self.unclosable_parts(strategy);
         let uncovered = uncovered.into_iter().map(|(id, ..)| id);
-        doubted.extend(uncovered.filter(|id| !self.is_certain(*id)));
-        let surfaces: BTreeSet<Surface> = doubted.iter().map(|id| self.surface_of(*id)).collect();
+        uncertain_ids.extend(uncovered.filter(|id| !self.is_certain(*id)));
+        let surfaces: BTreeSet<Surface> = uncertain_ids
+            .iter()
+            .map(|id| self.surface_of(*id))
+            .collect();
         for surface in surfaces {
-            self.read_for_close(surface);
+            self.request_snapshot_for_close(surface);
         }
         if !certain.is_empty() {
             self.send_closes(strategy, certain);
-        } else if doubted.is_empty()
+        } else if uncertain_ids.is_empty()
             && !self.waits_for_opposite(strategy)
             && !self.waits_for_coins(strategy)
         {
-            self.settle_with_external(strategy);
+            self.give_up_unclosable_parts(strategy);
             self.give_up_coins_of(strategy);
             self.has_flattened(strategy);
-            self.tell_dust(strategy);
+            self.notify_dust(strategy);
         }
     }
 
@@ -155,7 +158,7 @@ impl Engine {
     /// as it appears. The unknown orders may have closed a part of the position; that part is left
     /// until their outcome is known. If a closing order itself has an unknown outcome, the engine
     /// waits for it.
-    fn close_beside_unknown(&mut self, strategy: StrategyId) {
+    fn close_despite_unknown_orders(&mut self, strategy: StrategyId) {
         let is_lost = |order: &Order| {
             let is_denied = order.cancel_refused.is_some() && !order.is_confirmed();
             let is_unknown = order.state == OrderState::Unknown || is_denied;
@@ -203,7 +206,7 @@ impl Engine {
         let is_live = self.live.is_some();
         if tries == 0 && !is_live {
             self.has_flattened(strategy);
-            self.tell_unclosed(strategy, &closing);
+            self.notify_unclosed(strategy, &closing);
             return;
         }
         let closing = self.closes_allowed(closing);
@@ -211,7 +214,7 @@ impl Engine {
             return;
         }
         if tries == 1 && is_live {
-            self.tell_unclosed(strategy, &closing);
+            self.notify_unclosed(strategy, &closing);
         }
         let now = self.now;
         let state = &mut self.strategies[usize::from(strategy.0)];
@@ -235,14 +238,14 @@ impl Engine {
     pub(super) fn is_certain(&self, instrument: InstrumentId) -> bool {
         let surface = self.surface_of(instrument);
         let live = self.live.as_ref();
-        live.is_none_or(|live| live.healthy(surface, self.now))
+        live.is_none_or(|live| live.is_healthy(surface, self.now))
             && self.venue_wait(surface).is_none()
     }
 
     /// Whether a closing order may be sent now. An order that may open a position needs the
     /// countdown.
     pub(super) fn may_close(&self, terms: &OrderTerms) -> bool {
-        let covered = self.only_reduces(terms) || !self.is_letting_go(terms.instrument);
+        let covered = self.only_reduces(terms) || !self.is_disarming(terms.instrument);
         self.is_certain(terms.instrument) && covered
     }
 
@@ -271,7 +274,7 @@ impl Engine {
     }
 
     /// Notifies people of positions that the venue does not let the engine close.
-    fn tell_unclosed(&mut self, strategy: StrategyId, closing: &[OrderTerms]) {
+    fn notify_unclosed(&mut self, strategy: StrategyId, closing: &[OrderTerms]) {
         for terms in closing {
             let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
             let holding = ledger.at(terms.instrument, terms.position_side);
@@ -286,7 +289,7 @@ impl Engine {
 
     /// Reports the remainders of a strategy's positions that no order can close. The strategy
     /// counts as flat.
-    fn tell_dust(&mut self, strategy: StrategyId) {
+    fn notify_dust(&mut self, strategy: StrategyId) {
         let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
         for (instrument, _, holding) in ledger.iter() {
             if holding.position.is_flat() {

@@ -4,16 +4,16 @@
 //! (`reconcile`) decides when to request the account.
 
 use windvane_evidence::agreement::{Agreement, MOVING_READS, have_equal_positions};
-use windvane_evidence::line::{Line, Step};
-use windvane_evidence::past::{Age, READ_LAG_MS};
+use windvane_evidence::connection::{Connection, RoundStep};
+use windvane_evidence::stale_reports::{READ_LAG_MS, SnapshotAge};
 use windvane_model::decimal::Amount;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause};
 use windvane_model::ids::InstrumentId;
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::planted;
+use windvane_model::state_report::AccountSnapshot;
 use windvane_model::timer::Timer;
-use windvane_model::truth::AccountTruth;
 
 use super::Engine;
 
@@ -33,37 +33,37 @@ const TRADES_AGAIN_MS: i64 = 2_000;
 const READS_MAX: u32 = 8;
 
 impl Engine {
-    pub(super) fn take_account(&mut self, surface: Surface, read: &AccountTruth) {
+    pub(super) fn take_account(&mut self, surface: Surface, read: &AccountSnapshot) {
         self.compare_modes(surface, read);
-        self.close_by_reading(surface, read);
+        self.close_by_snapshot(surface, read);
         self.take_locked(surface, read);
-        let account = &self.evidence().complete_reading(surface, read);
+        let account = &self.evidence().complete_snapshot(surface, read);
         let differences = self.evidence().differences(surface, account);
         let misses_fill = self.evidence().misses_fill(surface);
         let age = if differences.is_empty() {
-            Age::Present
+            SnapshotAge::Current
         } else {
-            let is_short = self.evidence().is_short(surface, read);
-            self.age_of(surface, account, is_short)
+            let is_incomplete = self.evidence().is_incomplete(surface, read);
+            self.snapshot_age(surface, account, is_incomplete)
         };
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let now_events = line.events;
-        let quiet = now_events == line.round.events_when_asked;
+        let now_events = connection.events;
+        let quiet = now_events == connection.round.events_when_asked;
         if quiet {
-            self.note_listing(surface, read, age == Age::Past);
+            self.note_listed_positions(surface, read, age == SnapshotAge::Stale);
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let no_trades = line.no_trades;
+        let no_trades = connection.no_trades;
         if differences.is_empty() {
-            line.past.agreed();
-            self.take_stated();
+            connection.history.note_agreement();
+            self.take_unconfigured_positions();
             if surface == Surface::Futures {
-                self.forget_realized_elsewhere();
-                self.incomes.end_question();
+                self.forget_unconfigured_profit();
+                self.incomes.end_query();
             }
             // Two unknown fills may cancel each other out and leave the account as it is in the
             // books.
@@ -75,11 +75,14 @@ impl Engine {
                     self.take_entries(account, true);
                 }
             }
-            if let Some(asked) = self.line_mut(surface).map(|line| line.round.asked_at) {
+            if let Some(asked) = self
+                .connection_mut(surface)
+                .map(|connection| connection.round.asked_at)
+            {
                 self.forget_free_fills(surface, asked);
                 if quiet && surface == Surface::Futures {
                     let (orders, instruments) = (&self.orders, &self.instruments);
-                    self.stated_fills.confirm(asked, orders, instruments);
+                    self.fills_from_totals.confirm(asked, orders, instruments);
                 }
                 self.refute_stated_balances(surface, asked);
                 if surface == Surface::Futures {
@@ -97,21 +100,21 @@ impl Engine {
             self.end_round(surface);
             return;
         }
-        if age == Age::Short {
-            self.ask_for_traces(surface, read);
-            self.doubt_unlisted_coins(surface, read);
-            self.later(surface, READ_AGAIN_SHORT_MS);
+        if age == SnapshotAge::Incomplete {
+            self.request_forced_close_evidence(surface, read);
+            self.degrade_for_unlisted_coins(surface, read);
+            self.reconcile_later(surface, READ_AGAIN_SHORT_MS);
             return;
         }
-        if age == Age::Past && line.clean.is_some() {
-            self.postpone_statement(surface);
-            self.end_round_of_the_past(surface, account);
+        if age == SnapshotAge::Stale && connection.last_clean_round.is_some() {
+            self.postpone_account_request(surface);
+            self.end_round_with_stale_snapshot(surface, account);
             return;
         }
-        if age == Age::Past {
+        if age == SnapshotAge::Stale {
             // No snapshot agreed since the stream connected, so this one does not prove that the
             // books are right.
-            self.later(surface, READ_AGAIN_MS);
+            self.reconcile_later(surface, READ_AGAIN_MS);
             return;
         }
         if self.wait_for_fees(surface, account, &differences) {
@@ -119,26 +122,27 @@ impl Engine {
         }
         let Agreement {
             agreed,
-            was_looked_for,
+            was_searched,
         } = self.evidence().agreement(surface, account, &differences);
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        if agreed && !was_looked_for {
+        if agreed && !was_searched {
             // The account's trades, or its open orders, are read first: if own fills explain the
             // difference, no adjustment is needed. Trades or orders that were read for another
             // difference, or earlier, may lack the one that explains this difference.
             let changes = differences.clone();
-            let looked_for = line.round.looked_for.replace(differences);
-            line.round.seen = None;
+            let searched_trades_for = connection.round.searched_trades_for.replace(differences);
+            connection.round.last_differences = None;
             // These two agreed, so the next two are requested soon after each other.
-            line.round.reads = line.round.reads.min(READS_MAX - 3);
-            self.look_for_trades(surface, no_trades);
+            connection.round.snapshots_read = connection.round.snapshots_read.min(READS_MAX - 3);
+            self.request_trades_for_difference(surface, no_trades);
             // On an active account other balances change meanwhile. A position difference that
             // stays has already waited.
-            let waited = looked_for.is_some_and(|before| have_equal_positions(&before, &changes));
+            let waited =
+                searched_trades_for.is_some_and(|before| have_equal_positions(&before, &changes));
             if !waited {
-                self.begin_trades_lag(surface, &changes);
+                self.begin_trades_delay(surface, &changes);
             }
             self.ask_next(surface);
             return;
@@ -148,20 +152,20 @@ impl Engine {
         {
             // The list of trades may be behind the account, or the account may be behind the last
             // fill. Both are read again before the difference counts.
-            self.doubt_first_reading(surface);
-            self.look_for_trades(surface, no_trades);
-            self.later(surface, TRADES_AGAIN_MS);
+            self.degrade_before_first_comparison(surface);
+            self.request_trades_for_difference(surface, no_trades);
+            self.reconcile_later(surface, TRADES_AGAIN_MS);
             return;
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
         // Since this difference was seen, open orders were read, and unlisted orders were queried.
-        let since = line.round.orders_asked;
+        let since = connection.round.orders_asked;
         if agreed && no_trades && self.evidence().may_miss_fill_of(surface, since) {
             // The fill will be reported late, or derived from the order's totals. An adjustment now
             // would count it twice.
-            self.later(surface, READ_AGAIN_MS);
+            self.reconcile_later(surface, READ_AGAIN_MS);
             return;
         }
         if agreed && self.ask_for_income(surface, account, &differences) {
@@ -172,21 +176,21 @@ impl Engine {
             self.end_round(surface);
             return;
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let counts = quiet || line.round.reads + 1 >= MOVING_READS;
-        line.round.seen = counts.then_some((differences, now_events));
-        line.round.reads += 1;
-        let unexplained = line.round.reads >= READS_MAX;
+        let counts = quiet || connection.round.snapshots_read + 1 >= MOVING_READS;
+        connection.round.last_differences = counts.then_some((differences, now_events));
+        connection.round.snapshots_read += 1;
+        let unexplained = connection.round.snapshots_read >= READS_MAX;
         let wait_ms = match (unexplained, self.is_account_known(surface)) {
             (true, _) => READ_AGAIN_UNEXPLAINED_MS,
             (false, true) => READ_AGAIN_MS,
             (false, false) => READ_AGAIN_UNKNOWN_MS,
         };
-        self.later(surface, wait_ms);
+        self.reconcile_later(surface, wait_ms);
         if unexplained {
-            self.tell_round(surface, false);
+            self.notify_round(surface, false);
             self.set_degraded(DegradedReason::Reconciliation(surface), true);
             self.update_state();
         }
@@ -198,29 +202,29 @@ impl Engine {
     fn wait_for_fees(
         &mut self,
         surface: Surface,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
         differences: &[Adjustment],
     ) -> bool {
         if !self.evidence().awaits_fees(surface, account) {
             return false;
         }
         self.late_fees.want();
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return false;
         };
-        if line.round.looked_for.is_some() {
+        if connection.round.searched_trades_for.is_some() {
             self.end_round(surface);
             return true;
         }
-        line.round.looked_for = Some(differences.to_vec());
-        line.round.seen = None;
-        if self.evidence().has_made_up_fill() {
+        connection.round.searched_trades_for = Some(differences.to_vec());
+        connection.round.last_differences = None;
+        if self.evidence().has_derived_fill() {
             // Trades that no event has reported yet also state the commission of an estimated fill.
-            self.look_for_trades(surface, false);
+            self.request_trades_for_difference(surface, false);
         } else {
             let step = self.step_of_fees();
-            if let Some(line) = self.line_mut(surface) {
-                line.round.step = step;
+            if let Some(connection) = self.connection_mut(surface) {
+                connection.round.step = step;
             }
         }
         self.ask_next(surface);
@@ -229,13 +233,13 @@ impl Engine {
 
     /// Continues the round with the list of the account's trades, or with the open orders where the
     /// venue lists no trades.
-    fn look_for_trades(&mut self, surface: Surface, no_trades: bool) {
+    fn request_trades_for_difference(&mut self, surface: Surface, no_trades: bool) {
         let instruments = self.instruments_of(surface);
-        if let Some(line) = self.line_mut(surface) {
-            line.round.step = if no_trades {
-                Step::Orders
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.round.step = if no_trades {
+                RoundStep::Orders
             } else {
-                Step::Trades(instruments)
+                RoundStep::Trades(instruments)
             };
         }
     }
@@ -245,19 +249,23 @@ impl Engine {
     /// It does not wait for a position that the venue refused to reduce. Where a journal was lost,
     /// the first snapshot waits for trades from before the stream connected: a trade listed later
     /// would be counted twice.
-    fn begin_trades_lag(&mut self, surface: Surface, differences: &[Adjustment]) {
+    fn begin_trades_delay(&mut self, surface: Surface, differences: &[Adjustment]) {
         let moves_position = differences.iter().any(|one| match one {
             Adjustment::Position {
                 instrument, side, ..
-            } => !self.outside.was_refused((*instrument, *side)),
+            } => !self.outside_closes.was_refused((*instrument, *side)),
             _ => false,
         });
         let timer = Timer::TradesLag { surface };
         let waits = moves_position && self.is_account_known(surface);
         let listed = waits.then(|| self.now.plus_ms(READ_LAG_MS));
         let live = self.live.as_ref();
-        let is_finding = live.is_some_and(|live| live.finds_lost_account(surface));
-        let up = self.stream_up.get(&surface).filter(|_| is_finding);
+        let is_initial_state_unknown =
+            live.is_some_and(|live| live.is_recovering_lost_account(surface));
+        let up = self
+            .stream_up
+            .get(&surface)
+            .filter(|_| is_initial_state_unknown);
         let found = up.map(|up| up.plus_ms(READ_LAG_MS));
         let until = listed.max(found).filter(|until| *until > self.now);
         match until.filter(|_| !planted!(TradesLagIgnored)) {
@@ -273,31 +281,31 @@ impl Engine {
 
     /// Shows the degraded reason while the engine waits for more snapshots, if nothing was compared
     /// since the stream connected.
-    fn doubt_first_reading(&mut self, surface: Surface) {
-        let is_first = |line: &mut Line| line.clean.is_none();
-        if self.line_mut(surface).is_some_and(is_first) {
+    fn degrade_before_first_comparison(&mut self, surface: Surface) {
+        let is_first = |connection: &mut Connection| connection.last_clean_round.is_none();
+        if self.connection_mut(surface).is_some_and(is_first) {
             self.set_degraded(DegradedReason::Reconciliation(surface), true);
             self.update_state();
         }
     }
 
     /// The list of trades is complete now: the engine reads it once more, and then the account.
-    pub(super) fn trades_lag_is_over(&mut self, surface: Surface) {
-        let Some(line) = self.line_mut(surface) else {
+    pub(super) fn trades_delay_is_over(&mut self, surface: Surface) {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        if line.round.is_idle() || line.round.looked_for.is_none() {
+        if connection.round.is_idle() || connection.round.searched_trades_for.is_none() {
             return;
         }
-        line.round.seen = None;
-        let no_trades = line.no_trades;
-        self.look_for_trades(surface, no_trades);
+        connection.round.last_differences = None;
+        let no_trades = connection.no_trades;
+        self.request_trades_for_difference(surface, no_trades);
     }
 
     /// Adjusts the books to the venue's values.
-    fn adjust(&mut self, surface: Surface, account: &AccountTruth) {
-        self.note_taken(surface, account);
-        self.take_stated();
+    fn adjust(&mut self, surface: Surface, account: &AccountSnapshot) {
+        self.note_accepted_snapshot(surface, account);
+        self.take_unconfigured_positions();
         let is_transfer = self.evidence().positions_agree(&account.positions)
             && !self.evidence().misses_fill(surface);
         let gains = self.evidence().gains_of_closes(surface, account);
@@ -306,7 +314,7 @@ impl Engine {
             let known = self.balance(surface, balance.asset).total;
             if known != balance.total {
                 if is_transfer {
-                    self.shift_by_untold(surface, balance);
+                    self.shift_loss_base(surface, balance);
                     let moved = balance.total - known;
                     let correction =
                         self.evidence()
@@ -316,7 +324,7 @@ impl Engine {
                         self.correct_estimates(balance.asset, correction);
                     }
                 } else {
-                    self.lose_beside_differences(surface, balance);
+                    self.count_lost_other_assets(surface, balance);
                 }
                 self.take_balance(surface, balance, Cause::Reconciliation);
             }
@@ -339,15 +347,17 @@ impl Engine {
             self.share_fees(fees);
         }
         // The snapshot's positions equalled the books, so it contains every booked fill.
-        self.fees_are_in_reading(surface, is_transfer);
+        self.fees_are_in_snapshot(surface, is_transfer);
         if surface == Surface::Futures {
-            self.incomes.end_question();
+            self.incomes.end_query();
         }
         if !account.lags {
-            let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
-            self.take_entries(account, tells_trades);
+            let serves_account_trades = self
+                .connection_mut(surface)
+                .is_some_and(|connection| !connection.no_trades);
+            self.take_entries(account, serves_account_trades);
         }
-        self.doubt_statement(surface);
+        self.mark_account_event_stale(surface);
         // Losses in the adjustment count even if no position is held any more.
         self.watch_losses_after_fill();
     }
@@ -358,19 +368,19 @@ impl Engine {
     /// ignored. If all fills are known (`all_known`) and a snapshot confirmed the entry, a later
     /// difference is ignored too: the venue rounds to a tick that the engine has not read yet. A
     /// fill in the order of its trade ids keeps a confirmed entry confirmed.
-    fn take_entries(&mut self, account: &AccountTruth, all_known: bool) {
-        for told in &account.positions {
-            let (id, side) = (told.instrument, told.position_side);
-            if usize::from(id.0) >= self.instruments.len() || told.cost == Amount::ZERO {
+    fn take_entries(&mut self, account: &AccountSnapshot, all_known: bool) {
+        for reported in &account.positions {
+            let (id, side) = (reported.instrument, reported.position_side);
+            if usize::from(id.0) >= self.instruments.len() || reported.cost == Amount::ZERO {
                 continue;
             }
-            let Some(entry) = self.evidence().stated_entry(told) else {
+            let Some(entry) = self.evidence().stated_entry(reported) else {
                 continue;
             };
             if entry.is_rounding {
                 self.confirm_entry(id, side);
             } else if !all_known || !self.is_entry_confirmed(id, side) {
-                self.ledgers.account.at_mut(id, side).position.cost = told.cost;
+                self.ledgers.account.at_mut(id, side).position.cost = reported.cost;
                 self.ledgers.external.at_mut(id, side).position.cost += entry.moved;
             }
         }
@@ -390,9 +400,10 @@ impl Engine {
 
     /// Takes the unavailable part of each balance from a snapshot without events in between. It
     /// changes with every order and every mark price, so it never counts as a difference.
-    fn take_locked(&mut self, surface: Surface, account: &AccountTruth) {
-        let is_quiet = |line: &mut Line| line.events == line.round.events_when_asked;
-        if !self.line_mut(surface).is_some_and(is_quiet) {
+    fn take_locked(&mut self, surface: Surface, account: &AccountSnapshot) {
+        let is_quiet =
+            |connection: &mut Connection| connection.events == connection.round.events_when_asked;
+        if !self.connection_mut(surface).is_some_and(is_quiet) {
             return;
         }
         for read in &account.balances {

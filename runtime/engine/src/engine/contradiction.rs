@@ -4,7 +4,7 @@
 //! open back into the live orders (`docs/promises.md#2-unknown-is-a-state` and
 //! `#3-the-venue-is-the-authority`).
 
-use windvane_evidence::past::READ_LAG_MS;
+use windvane_evidence::stale_reports::READ_LAG_MS;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Notice};
 use windvane_model::ids::{InstrumentId, OrderSeq, Time};
@@ -13,11 +13,11 @@ use windvane_model::order_state::{OrderMove, OrderState};
 use windvane_model::orders::{Denied, Order};
 use windvane_model::planted;
 use windvane_model::protocol::OrderUpdate;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::timer::Timer;
-use windvane_model::truth::OpenOrder;
 
 use super::Engine;
-use super::session::Session;
+use super::live_run::LiveRun;
 use super::triggers::shows_successor;
 
 /// A confirmed order counts as ended once every query and every list has denied it for this long.
@@ -33,7 +33,7 @@ impl Engine {
     /// be behind. The order stays open with state unknown, and the engine queries it with growing
     /// pauses. It counts as ended only after ten minutes of contact ([`DENIED_MS`]) in which every
     /// query and every list denied it.
-    pub(super) fn take_denial(&mut self, seq: OrderSeq) {
+    pub(super) fn handle_denial(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(order) = self.orders.known_mut(seq) else {
             return;
@@ -44,7 +44,7 @@ impl Engine {
             None => order.denied = Some(Denied::first(now)),
         }
         let Some(denied) = order.denied else { return };
-        let is_syncing = self.live.as_ref().is_some_and(Session::is_syncing);
+        let is_syncing = self.live.as_ref().is_some_and(LiveRun::is_syncing);
         let patience_ms = if is_syncing {
             DENIED_AT_START_MS
         } else {
@@ -52,9 +52,9 @@ impl Engine {
         };
         if denied.is_conclusive_after(patience_ms) {
             order.reported_qty = order.executed_qty;
-            self.tell_adjustment(Adjustment::Absent { order: seq }, Cause::Denial);
+            self.report_adjustment(Adjustment::Absent { order: seq }, Cause::Denial);
             self.move_order(seq, OrderMove::Expire, before, false);
-            self.look_again_after_denial(instrument);
+            self.reconcile_after_denial(instrument);
             return;
         }
         let timer = Timer::AskForOrder { order: seq };
@@ -64,14 +64,14 @@ impl Engine {
         }
         let order = order.clone();
         self.notices.push_back(Notice::Denied { time: now, order });
-        self.move_order(seq, OrderMove::DegradedReason, before, false);
+        self.move_order(seq, OrderMove::MayBeCanceled, before, false);
         let surface = self.surface_of(instrument);
         self.set_degraded(DegradedReason::Reconciliation(surface), true);
         self.update_state();
     }
 
     /// Whether the venue denies an order of this surface that it had confirmed.
-    pub(super) fn is_denied_an_order(&self, surface: Surface) -> bool {
+    pub(super) fn has_denied_order(&self, surface: Surface) -> bool {
         self.orders.iter().any(|order| {
             let denied = order.denied.is_some_and(|denied| denied.times > 1);
             denied && self.surface_of(order.instrument()) == surface
@@ -80,9 +80,9 @@ impl Engine {
 
     /// When no order is denied any more, nothing is left unexplained: the next round will confirm
     /// it.
-    pub(super) fn look_again_after_denial(&mut self, instrument: InstrumentId) {
+    pub(super) fn reconcile_after_denial(&mut self, instrument: InstrumentId) {
         let surface = self.surface_of(instrument);
-        if !self.is_denied_an_order(surface) {
+        if !self.has_denied_order(surface) {
             self.reconcile_soon(surface);
         }
     }
@@ -92,7 +92,7 @@ impl Engine {
     /// requested long enough after the end is evidence.
     pub(super) fn revive_listed(&mut self, seq: OrderSeq, open: &OpenOrder) {
         let surface = self.surface_of(open.report.instrument);
-        let Some(asked) = self.orders_asked(surface) else {
+        let Some(asked) = self.orders_requested_at(surface) else {
             return;
         };
         let offset_ns = self.clock_offset_ns(surface);
@@ -107,7 +107,7 @@ impl Engine {
         };
         // Checked by both clocks: ours may have been set forward since, with a restart in between.
         let ended_before = order.ended.is_none_or(|at| asked > at.plus_ms(lag_ms))
-            && (order.told_over)
+            && (order.reported_final)
                 .is_none_or(|at| asked_by_venue.is_some_and(|asked| asked > at.plus_ms(lag_ms)));
         if open.report.status.is_final() {
             return;
@@ -122,7 +122,7 @@ impl Engine {
     /// Handles an event that shows an ended order as open. The engine takes the order back in three
     /// cases: the event is newer than the venue's report of the end, the engine had only inferred
     /// the end, or the order triggered and continues as another order.
-    pub(super) fn revive_told(&mut self, seq: OrderSeq, update: &OrderUpdate) {
+    pub(super) fn revive_by_event(&mut self, seq: OrderSeq, update: &OrderUpdate) {
         if self.live.is_none() || update.status.is_final() || self.orders.live(seq).is_some() {
             return;
         }
@@ -130,7 +130,7 @@ impl Engine {
             return;
         };
         let is_newer = |over: Time| update.transaction_time > over;
-        let goes_on = order.told_over.is_none_or(is_newer) || shows_successor(order, update);
+        let goes_on = order.reported_final.is_none_or(is_newer) || shows_successor(order, update);
         if may_live(order) && goes_on {
             self.revive(seq, Cause::Event);
         }
@@ -148,7 +148,7 @@ impl Engine {
         };
         let order = order.clone();
         self.count_open(&order);
-        self.tell_adjustment(Adjustment::Alive { order: seq }, cause);
+        self.report_adjustment(Adjustment::Alive { order: seq }, cause);
         let instrument = terms.instrument;
         if self.surface_of(instrument) == Surface::Futures {
             // The order may rest without a countdown.

@@ -16,10 +16,10 @@ use windvane_model::orders::Order;
 use windvane_model::planted;
 use windvane_model::protocol::{Outcome, Refusal, Request};
 use windvane_model::refusal::Blame;
-use windvane_model::run_state::Latch;
+use windvane_model::run_state::KillSwitch;
 use windvane_model::timer::Timer;
 use windvane_supervision::countdown::{
-    Answer, Countdown, CountdownWait, KeptBack, NotCovered, Renewal, Step,
+    Countdown, CountdownResponse, CountdownWait, Renewal, RenewalStep, UnsentReason, WithheldReason,
 };
 
 use super::Engine;
@@ -73,15 +73,15 @@ impl Engine {
     /// input. It must be covered, must have been covered all the time, and must still be wanted. An
     /// order whose cover ran out meanwhile counts as lost: the venue might report it missing while
     /// it is still in flight.
-    pub fn may_leave(&self, order: &NewOrder, now: Time) -> bool {
-        self.kept_back(order, now).is_none()
+    pub fn may_send_now(&self, order: &NewOrder, now: Time) -> bool {
+        self.withheld_reason(order, now).is_none()
     }
 
     /// Why an order that waited for the journal must not be sent; `None` if it may be sent.
-    pub fn kept_back(&self, order: &NewOrder, now: Time) -> Option<KeptBack> {
+    pub fn withheld_reason(&self, order: &NewOrder, now: Time) -> Option<WithheldReason> {
         let own = order.client_order_id.parse_own();
         let Some(known) = own.and_then(|(.., seq)| self.orders.live(seq)) else {
-            return Some(KeptBack::Ended);
+            return Some(WithheldReason::Ended);
         };
         if self.live.is_none() || planted!(PlaceBeforeArmed) {
             return None;
@@ -90,9 +90,9 @@ impl Engine {
             // A halt cancels waiting orders.
             let halted = self.is_stopped(known);
             return Some(if halted {
-                KeptBack::Halted
+                WithheldReason::Halted
             } else {
-                KeptBack::TakenBack
+                WithheldReason::TakenBack
             });
         }
         let instrument = order.terms.instrument;
@@ -101,9 +101,10 @@ impl Engine {
         let needs_cover = futures && !self.only_reduces(&known.terms);
         let covered = !needs_cover || self.covered_until(instrument).is_some_and(runs);
         if !covered || known.lost.is_some() {
-            return Some(KeptBack::Uncovered);
+            return Some(WithheldReason::Uncovered);
         }
-        self.is_stale(known.seq, now).then_some(KeptBack::Late)
+        self.is_stale(known.seq, now)
+            .then_some(WithheldReason::Late)
     }
 
     /// Whether an order waited too long to be sent.
@@ -126,7 +127,8 @@ impl Engine {
     fn is_unwanted(&self, order: &Order) -> bool {
         let state = &self.strategies[usize::from(order.strategy.0)];
         let closing = state.flattening.is_some();
-        let halted = self.halted() || state.latch == Latch::Halted || state.fault.is_some();
+        let halted =
+            self.halted() || state.kill_switch == KillSwitch::Halted || state.fault.is_some();
         order.cancel_wanted || halted && !closing
     }
 
@@ -138,7 +140,7 @@ impl Engine {
         let (instrument, now) = (order.instrument(), self.now);
         let surface = self.surface_of(instrument);
         if self.venue_wait(surface).is_some() {
-            self.refuse_unsent(seq, NotCovered::VenueWait);
+            self.refuse_unsent(seq, UnsentReason::VenueWait);
             return;
         }
         if self.is_watched(surface) {
@@ -147,7 +149,7 @@ impl Engine {
         }
         let futures = surface == Surface::Futures;
         let live = self.live.as_ref();
-        let healthy = live.is_some_and(|live| live.healthy(surface, now));
+        let healthy = live.is_some_and(|live| live.is_healthy(surface, now));
         let needs_none =
             self.needs_no_countdown(order) || healthy && self.only_reduces(&order.terms);
         let Some(live) = self.live.as_mut().filter(|_| futures && !needs_none) else {
@@ -165,11 +167,11 @@ impl Engine {
             return;
         }
         if countdown.is_barred(now, PATIENCE_MS) {
-            self.refuse_unsent(seq, NotCovered::LettingGo);
+            self.refuse_unsent(seq, UnsentReason::Disarming);
             return;
         }
         countdown.hold(seq, record);
-        let healthy = live.healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
+        let healthy = live.is_healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
         if let Some(order) = self.orders.known_mut(seq) {
             order.held = true;
         }
@@ -221,7 +223,7 @@ impl Engine {
     }
 
     /// Refuses an order that was not sent.
-    pub(super) fn refuse_unsent(&mut self, seq: OrderSeq, why: NotCovered) {
+    pub(super) fn refuse_unsent(&mut self, seq: OrderSeq, why: UnsentReason) {
         self.note_not_placed(seq, &Refusal::not_sent(why.reason()));
         self.take_back(seq, OrderMove::Reject);
     }
@@ -241,14 +243,14 @@ impl Engine {
 
     /// Requests the countdown of a symbol that the venue did not arm before. Returns whether the
     /// request was possible.
-    pub(super) fn arm_on_trial(&mut self, instrument: InstrumentId) -> bool {
+    pub(super) fn try_countdown(&mut self, instrument: InstrumentId) -> bool {
         let now = self.now;
         let is_free = self.live.as_ref().is_some_and(|live| {
             let countdown = live.countdowns.get(usize::from(instrument.0));
             let asked = countdown.is_some_and(Countdown::is_asked);
-            live.healthy(Surface::Futures, now) && !live.stopping && !asked
+            live.is_healthy(Surface::Futures, now) && !live.stopping && !asked
         });
-        let can = is_free && !self.is_letting_go(instrument);
+        let can = is_free && !self.is_disarming(instrument);
         if can {
             self.arm(instrument);
         }
@@ -292,23 +294,23 @@ impl Engine {
             return;
         };
         match answer {
-            Answer::Disarmed(arriving) => {
+            CountdownResponse::Disarmed(arriving) => {
                 self.refuse_barred(instrument);
-                if let Some(arriving) = arriving.filter(|_| !self.is_waited_for(instrument)) {
+                if let Some(arriving) = arriving.filter(|_| !self.has_waiting_orders(instrument)) {
                     // An abandoned request may still arm the countdown again.
                     self.timers.set(arriving, Timer::Renew { instrument });
                     return;
                 }
             }
-            Answer::Armed { held, asked } => {
-                let was_blocked = self.trading.lacks_countdown(instrument);
-                let blind = !live.sees(Surface::Futures);
+            CountdownResponse::Armed { held, asked } => {
+                let was_blocked = self.trading_status.lacks_countdown(instrument);
+                let blind = !live.is_actionable(Surface::Futures);
                 self.notices.push_back(Notice::Heartbeat {
                     time: now,
                     instrument,
                     what: HeartbeatNotice::Renewed,
                 });
-                self.trust_countdown(instrument);
+                self.clear_countdown_reason(instrument);
                 if was_blocked {
                     self.countdown_is_armed(instrument);
                 }
@@ -324,20 +326,20 @@ impl Engine {
                     // The strategy decided on a state that is degraded now
                     // (`docs/promises.md#5-blind-means-careful`), or too long ago.
                     let order = self.orders.live(seq);
-                    let may_leave = order.is_none_or(|order| self.may_still_leave(order));
-                    if blind || !may_leave {
-                        self.refuse_unsent(seq, NotCovered::DegradedReason);
+                    let may_send = order.is_none_or(|order| self.may_still_send(order));
+                    if blind || !may_send {
+                        self.refuse_unsent(seq, UnsentReason::Degraded);
                     } else if self.is_stale(seq, now) {
-                        self.refuse_unsent(seq, NotCovered::Late);
+                        self.refuse_unsent(seq, UnsentReason::Late);
                     } else {
                         self.send_order(seq, record);
                     }
                 }
                 return;
             }
-            Answer::MayBeDisarmed => self.refuse_barred(instrument),
-            Answer::Kept => {}
-            Answer::Failed {
+            CountdownResponse::MayBeDisarmed => self.refuse_barred(instrument),
+            CountdownResponse::StillArmed => {}
+            CountdownResponse::Failed {
                 is_tired,
                 is_uncovered,
             } => {
@@ -347,10 +349,10 @@ impl Engine {
                     what: HeartbeatNotice::Failed,
                 });
                 if is_tired || is_uncovered {
-                    self.doubt_countdown(instrument);
+                    self.degrade_for_countdown(instrument);
                 }
                 if is_tired {
-                    self.refuse_held(instrument, NotCovered::Failed);
+                    self.refuse_held(instrument, UnsentReason::Failed);
                     match outcome {
                         Outcome::Refused(refusal) if refusal.is_not_sent() => {}
                         // The key's trading block already reports this, because cancels and closes
@@ -385,21 +387,21 @@ impl Engine {
     }
 
     /// Whether orders wait for the countdown.
-    fn is_waited_for(&self, instrument: InstrumentId) -> bool {
+    fn has_waiting_orders(&self, instrument: InstrumentId) -> bool {
         self.countdown(instrument)
-            .is_some_and(Countdown::is_waited_for)
+            .is_some_and(Countdown::has_waiting_orders)
     }
 
     /// Sets the degraded reason of a countdown, if orders rest. It holds until the venue confirms a
     /// countdown or nothing rests.
-    fn doubt_countdown(&mut self, instrument: InstrumentId) {
+    fn degrade_for_countdown(&mut self, instrument: InstrumentId) {
         if self.may_rest(instrument) {
             self.set_degraded(DegradedReason::Countdown(instrument), true);
             self.update_state();
         }
     }
 
-    fn trust_countdown(&mut self, instrument: InstrumentId) {
+    fn clear_countdown_reason(&mut self, instrument: InstrumentId) {
         self.set_degraded(DegradedReason::Countdown(instrument), false);
         self.update_state();
     }
@@ -423,20 +425,20 @@ impl Engine {
     fn refuse_barred(&mut self, instrument: InstrumentId) {
         let countdown = self.countdown(instrument);
         if countdown.is_some_and(|it| it.is_barred(self.now, PATIENCE_MS)) {
-            self.refuse_held(instrument, NotCovered::LettingGo);
+            self.refuse_held(instrument, UnsentReason::Disarming);
         }
     }
 
     /// Whether a symbol's countdown is being disarmed, or was just disarmed: a new order would be
     /// refused.
-    pub(super) fn is_letting_go(&self, instrument: InstrumentId) -> bool {
+    pub(super) fn is_disarming(&self, instrument: InstrumentId) -> bool {
         let countdown = self.countdown(instrument);
-        countdown.is_some_and(|it| it.is_letting_go(self.now))
+        countdown.is_some_and(|it| it.is_disarming(self.now))
     }
 
     /// Refuses the orders that wait for a countdown, without sending them. They must not wait for
     /// ever for a countdown that cannot be armed.
-    fn refuse_held(&mut self, instrument: InstrumentId, why: NotCovered) {
+    fn refuse_held(&mut self, instrument: InstrumentId, why: UnsentReason) {
         let Some(live) = &mut self.live else { return };
         let countdown = &mut live.countdowns[usize::from(instrument.0)];
         for (seq, _) in countdown.take_held() {
@@ -448,8 +450,8 @@ impl Engine {
     pub(super) fn refuse_all_held(&mut self) {
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
-            if self.is_waited_for(instrument) {
-                self.refuse_held(instrument, NotCovered::VenueWait);
+            if self.has_waiting_orders(instrument) {
+                self.refuse_held(instrument, UnsentReason::VenueWait);
             }
         }
     }
@@ -460,9 +462,9 @@ impl Engine {
         let rests = self.may_rest(instrument) && !planted!(LetGoResting);
         let are_all_stopped = rests && self.are_all_stopped(instrument);
         let keeps_orders = self.keeps_orders();
-        let blocks_any = self.trading.blocks_any();
+        let blocks_any = self.trading_status.blocks_any();
         let Some(live) = &mut self.live else { return };
-        let healthy = live.healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
+        let healthy = live.is_healthy(Surface::Futures, now) || planted!(RenewUnhealthy);
         let facts = Renewal {
             now,
             next: now.plus_ms(live.config.renew_ms),
@@ -470,22 +472,22 @@ impl Engine {
             are_all_stopped,
             is_healthy: healthy && !(planted!(BlockStopsHeartbeats) && blocks_any),
             keeps_orders,
-            knows_predecessors: live.knows_predecessors(Surface::Futures),
+            knows_predecessor_orders: live.knows_predecessor_orders(Surface::Futures),
         };
         let Some(countdown) = live.countdowns.get_mut(usize::from(instrument.0)) else {
             return;
         };
         match countdown.renew(&facts) {
-            Step::Arm => self.arm(instrument),
-            Step::Disarm => self.ask_countdown(instrument, 0),
-            Step::Nothing => {}
-            Step::Idle => self.timers.set(facts.next, Timer::Renew { instrument }),
-            Step::Refuse => {
-                self.refuse_held(instrument, NotCovered::DegradedReason);
-                self.look_again(instrument);
+            RenewalStep::Arm => self.arm(instrument),
+            RenewalStep::Disarm => self.ask_countdown(instrument, 0),
+            RenewalStep::Nothing => {}
+            RenewalStep::Idle => self.timers.set(facts.next, Timer::Renew { instrument }),
+            RenewalStep::Refuse => {
+                self.refuse_held(instrument, UnsentReason::Degraded);
+                self.check_countdown_later(instrument);
             }
-            Step::Wait => self.look_again(instrument),
-            Step::Withhold { is_armed } => {
+            RenewalStep::Wait => self.check_countdown_later(instrument),
+            RenewalStep::Withhold { is_armed } => {
                 if is_armed {
                     self.notices.push_back(Notice::Heartbeat {
                         time: now,
@@ -493,12 +495,12 @@ impl Engine {
                         what: HeartbeatNotice::Withheld,
                     });
                 }
-                self.look_again(instrument);
+                self.check_countdown_later(instrument);
             }
         }
     }
 
-    fn look_again(&mut self, instrument: InstrumentId) {
+    fn check_countdown_later(&mut self, instrument: InstrumentId) {
         let at = self.now.plus_ms(WITHHELD_MS);
         self.timers.set(at, Timer::Renew { instrument });
     }
@@ -507,17 +509,17 @@ impl Engine {
     /// resting orders, so each order of the symbol is unknown until it was queried.
     pub(super) fn watch_countdowns(&mut self) {
         let now = self.now;
-        for doubt in self.degraded_reasons() {
-            if let DegradedReason::Countdown(instrument) = doubt
+        for reason in self.degraded_reasons() {
+            if let DegradedReason::Countdown(instrument) = reason
                 && !self.may_rest(instrument)
             {
-                self.trust_countdown(instrument);
+                self.clear_countdown_reason(instrument);
             }
         }
         let Some(live) = &mut self.live else { return };
         let mut lapsed = Vec::new();
         for (index, countdown) in live.countdowns.iter_mut().enumerate() {
-            if countdown.lapse(now) {
+            if countdown.expire(now) {
                 lapsed.push(InstrumentId(index as u16));
             }
         }
@@ -527,13 +529,13 @@ impl Engine {
                 instrument,
                 what: HeartbeatNotice::Lapsed,
             });
-            self.doubt_countdown(instrument);
+            self.degrade_for_countdown(instrument);
             let of_symbol = self
                 .orders
                 .iter()
                 .filter(|order| order.instrument() == instrument && !order.held);
             for seq in of_symbol.map(|order| order.seq).collect::<Vec<_>>() {
-                self.lose(seq);
+                self.mark_unknown(seq);
                 self.ask_for_order(seq);
             }
             self.timers
@@ -542,8 +544,8 @@ impl Engine {
     }
 
     /// Covers the resting orders when a run becomes ready, including adopted ones.
-    pub(super) fn arm_what_rests(&mut self) {
-        self.beat();
+    pub(super) fn arm_resting_orders(&mut self) {
+        self.send_heartbeat();
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
             if self.surface_of(instrument) == Surface::Futures {
@@ -553,7 +555,7 @@ impl Engine {
     }
 
     /// Disarms every countdown: orders stay open when the run ends.
-    pub(super) fn let_all_go(&mut self) {
+    pub(super) fn disarm_all(&mut self) {
         for index in 0..self.instruments.len() {
             let instrument = InstrumentId(index as u16);
             let live = self.live.as_ref();

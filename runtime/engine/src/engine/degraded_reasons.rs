@@ -5,22 +5,25 @@ use windvane_model::instrument::Instrument;
 use windvane_model::order::Surface;
 
 use super::Engine;
-use super::session::Session;
+use super::live_run::LiveRun;
 
 impl Engine {
     /// The degraded reasons, in a fixed order; empty if the run is not live.
     pub fn degraded_reasons(&self) -> Vec<DegradedReason> {
-        let doubts = self.live.as_ref().map(Session::degraded_reasons);
-        doubts.into_iter().flatten().collect()
+        let reasons = self.live.as_ref().map(LiveRun::degraded_reasons);
+        reasons.into_iter().flatten().collect()
     }
 
     /// The degraded reasons as sentences.
-    pub fn reported_reasons(&self, doubts: &[DegradedReason]) -> Vec<String> {
-        doubts.iter().map(|doubt| self.told_doubt(*doubt)).collect()
+    pub fn describe_reasons(&self, reasons: &[DegradedReason]) -> Vec<String> {
+        reasons
+            .iter()
+            .map(|reason| self.describe_reason(*reason))
+            .collect()
     }
 
-    fn told_doubt(&self, doubt: DegradedReason) -> String {
-        match doubt {
+    fn describe_reason(&self, reason: DegradedReason) -> String {
+        match reason {
             DegradedReason::Stream(surface) if self.is_not_compared(surface) => {
                 return format!(
                     "the {surface} user stream is up, and the account was not compared with the venue since then"
@@ -37,20 +40,24 @@ impl Engine {
         }
         let mut text = String::new();
         let of_another = self.order_of_another();
-        let of_another = of_another.filter(|_| doubt == DegradedReason::AnotherInstance);
-        let instrument = doubt.instrument().and_then(|id| self.instrument(id));
+        let of_another = of_another.filter(|_| reason == DegradedReason::AnotherInstance);
+        let instrument = reason.instrument().and_then(|id| self.instrument(id));
         let name = instrument.map(Instrument::name).unwrap_or_default();
         // Writing to memory cannot fail.
         let _ = match of_another {
             Some(order) => write_another_instance(&mut text, order.as_str()),
-            None => doubt.write(&mut text, &name),
+            None => reason.write(&mut text, &name),
         };
         text
     }
 
     /// Whether a user stream is connected and no round ended since then.
     fn is_not_compared(&self, surface: Surface) -> bool {
-        let line = self.live.as_ref().and_then(|live| live.lines.get(&surface));
-        line.is_some_and(|line| line.stream_up && line.clean.is_none())
+        let connection = self
+            .live
+            .as_ref()
+            .and_then(|live| live.connections.get(&surface));
+        connection
+            .is_some_and(|connection| connection.stream_up && connection.last_clean_round.is_none())
     }
 }

@@ -7,7 +7,7 @@ use windvane_model::ids::AssetId;
 use windvane_model::order::Surface;
 use windvane_model::planted;
 use windvane_model::protocol::{Fill, Outcome, Request};
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 
 use super::Engine;
 
@@ -22,7 +22,7 @@ impl Engine {
         if let Some(value) = self.evidence().value_in_equity(fill.fee_asset, fill.fee) {
             return value;
         }
-        self.tell_unpriced(fill.fee_asset);
+        self.notify_unpriced(fill.fee_asset);
         let live = self.live.as_ref();
         let fee_ppm = live.map_or(0, |live| live.config.fee_estimate_ppm);
         if fill.fee > Amount::ZERO {
@@ -33,10 +33,10 @@ impl Engine {
     }
 
     /// A balance outside equity fell without an event: events left out commissions.
-    pub(super) fn lose_other_asset(&mut self, asset: AssetId, lost: Amount) {
+    pub(super) fn count_lost_asset_as_fee(&mut self, asset: AssetId, lost: Amount) {
         let value = self.evidence().value_in_equity(asset, lost);
         if value.is_none() {
-            self.tell_unpriced(asset);
+            self.notify_unpriced(asset);
         }
         self.fee_costs.total += value.unwrap_or_else(|| self.evidence().estimated_fees(lost));
     }
@@ -48,7 +48,7 @@ impl Engine {
         assets.filter(move |asset| evidence.value_in_equity(*asset, Amount::ZERO).is_none())
     }
 
-    pub(super) fn tell_unpriced(&mut self, asset: AssetId) {
+    pub(super) fn notify_unpriced(&mut self, asset: AssetId) {
         if self.fee_costs.note_unpriced(asset) {
             self.notices.push_back(Notice::FeeUnpriced {
                 time: self.now,
@@ -79,7 +79,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn take_asset_price(&mut self, asset: AssetId, outcome: &Outcome<Truth>) {
+    pub(super) fn take_asset_price(&mut self, asset: AssetId, outcome: &Outcome<StateReport>) {
         self.asset_prices.take(asset, outcome, self.now);
     }
 }

@@ -29,16 +29,16 @@ impl Engine {
                 self.handle_order_update(update);
                 self.review_missing_coins();
                 if usize::from(update.instrument.0) < self.instruments.len() {
-                    self.explain_statement(self.surface_of(update.instrument));
+                    self.settle_account_event(self.surface_of(update.instrument));
                 }
             }
             UserEvent::Account(update) => {
                 self.note_user_event(update.surface);
                 self.remember_account(update.surface);
                 self.handle_account_update(update);
-                self.explain_statement(update.surface);
+                self.settle_account_event(update.surface);
             }
-            UserEvent::Stated(positions) => self.take_told(positions),
+            UserEvent::Stated(positions) => self.take_reported_positions(positions),
             UserEvent::MarginCall if planted!(MarginCallIgnored) => {}
             UserEvent::MarginCall => self.set_degraded(DegradedReason::MarginCall, true),
             UserEvent::PositionMode { hedge } => {
@@ -70,7 +70,7 @@ impl Engine {
                 self.note_margin(&terms, true);
             }
         }
-        self.review_listing();
+        self.review_listed_positions();
     }
 
     fn handle_order_update(&mut self, update: &OrderUpdate) {
@@ -83,11 +83,11 @@ impl Engine {
             return;
         };
         if update.fill.is_none()
-            && self.is_of_triggered(seq, update.order_id, update.executed_qty.0)
+            && self.concerns_triggered_order(seq, update.order_id, update.executed_qty.0)
         {
             return;
         }
-        self.revive_told(seq, update);
+        self.revive_by_event(seq, update);
         // Such a fill was booked before its order was adopted, and the adopted order's executed
         // quantity includes it.
         let fill = update.fill.as_ref().filter(|fill| {
@@ -102,7 +102,7 @@ impl Engine {
         order.lost = None;
         let seen_again = order.denied.take().is_some();
         if update.status.is_final() {
-            order.told_over = Some(update.transaction_time);
+            order.reported_final = Some(update.transaction_time);
         }
         let before = order.state;
         let mut filled = false;
@@ -139,10 +139,10 @@ impl Engine {
         self.move_order(seq, mv, before, filled);
         self.note_skipped_fill(seq, update);
         if seen_again {
-            self.look_again_after_denial(update.instrument);
+            self.reconcile_after_denial(update.instrument);
         }
         if is_first || filled {
-            self.note_news(self.surface_of(update.instrument), update);
+            self.note_order_news(self.surface_of(update.instrument), update);
         }
     }
 
@@ -179,7 +179,7 @@ impl Engine {
         ];
         let event = self.event(EventKind::Fill, instrument, flags, fields, seq.0 as i64);
         self.deliver(strategy, event);
-        self.tell_position(strategy, instrument, side);
+        self.deliver_position(strategy, instrument, side);
         self.note_own_fill(strategy, update, fill);
         let position = self.ledgers.account.at(instrument, side).position.qty;
         if let Some(order) = self.orders.known_mut(seq) {
@@ -196,7 +196,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn tell_position(
+    pub(super) fn deliver_position(
         &mut self,
         strategy: StrategyId,
         id: InstrumentId,
@@ -211,13 +211,13 @@ impl Engine {
     }
 
     /// Reports its positions to a new instance: its saved state does not contain them.
-    pub(super) fn tell_positions(&mut self, strategy: StrategyId) {
+    pub(super) fn deliver_positions(&mut self, strategy: StrategyId) {
         for index in 0..self.instruments.len() {
             let id = InstrumentId(index as u16);
             for side in PositionSide::ALL.iter().copied() {
                 let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
                 if ledger.at(id, side).position.qty != 0 {
-                    self.tell_position(strategy, id, side);
+                    self.deliver_position(strategy, id, side);
                 }
             }
         }
@@ -237,13 +237,13 @@ impl Engine {
             (side, _) => side,
         };
         self.remember_account(self.surface_of(id));
-        let kept = self.keep_what_was_taken(update, fill);
+        let kept = self.preserved_by_snapshot(update, fill);
         self.note_late_fee(owner, update, fill, kept.is_some());
-        if let Some(line) = self.line_mut(self.surface_of(id)) {
-            line.fill_value = fill.quote_qty;
+        if let Some(connection) = self.connection_mut(self.surface_of(id)) {
+            connection.fill_value = fill.quote_qty;
             // A fill that was derived from order totals has the time of its order's last change.
             if fill.trade_id.0 > 0 {
-                line.past.note_fill(update.transaction_time, now);
+                connection.history.note_fill(update.transaction_time, now);
             }
         }
         let newest = &mut self.newest_trades[usize::from(id.0)];
@@ -311,7 +311,7 @@ impl Engine {
             self.add_balance(surface, fill.fee_asset, -fill.fee);
         }
         if let Some(kept) = kept {
-            self.put_back(&kept);
+            self.restore_preserved(&kept);
         }
         self.check_holding(id, side);
         self.watch_losses_after_fill();
@@ -327,7 +327,7 @@ impl Engine {
     /// order is known.
     pub(super) fn take_external(&mut self, update: &OrderUpdate, by_event: bool) {
         let mut realized_pnl = Amount::ZERO;
-        self.note_external(update);
+        self.note_external_order(update);
         let forced = self.forced_by(update);
         let fill = self.new_outside_fill(update, forced.is_some());
         let mut moved = 0;
@@ -356,7 +356,11 @@ impl Engine {
     }
 
     /// Whether an external fill was booked before. The last trade ids of each instrument are kept.
-    pub(super) fn seen_external(&mut self, instrument: InstrumentId, trade_id: TradeId) -> bool {
+    pub(super) fn was_external_trade_booked(
+        &mut self,
+        instrument: InstrumentId,
+        trade_id: TradeId,
+    ) -> bool {
         const KEPT: usize = 1024;
         let seen = &mut self.external_trades[usize::from(instrument.0)];
         if seen.contains(&trade_id) {
@@ -400,7 +404,7 @@ impl Engine {
                 }
                 cause => cause,
             };
-            self.tell_adjustment(adjustment, cause);
+            self.report_adjustment(adjustment, cause);
         }
         if changed {
             let fields = [
@@ -420,7 +424,7 @@ impl Engine {
     }
 
     /// Records and reports a correction by the venue's evidence.
-    pub(super) fn tell_adjustment(&mut self, adjustment: Adjustment, cause: Cause) {
+    pub(super) fn report_adjustment(&mut self, adjustment: Adjustment, cause: Cause) {
         if self.live.is_some() {
             codec::record_adjustment(&mut self.recorder, self.now, &adjustment, cause);
         }
@@ -453,7 +457,7 @@ impl Engine {
             from,
             to,
         };
-        self.tell_adjustment(adjustment, cause);
+        self.report_adjustment(adjustment, cause);
     }
 
     /// Books a funding payment in the ledger of its instrument, and shares it among the sub-ledgers

@@ -2,9 +2,9 @@
 //! and the configured reaction follows. What is known of the venue's orders is in
 //! `windvane_evidence::forced`.
 
-use windvane_evidence::close_gains::Gained;
-use windvane_evidence::forced::{Due, ForcedOrder};
-use windvane_evidence::past::READ_LAG_MS;
+use windvane_evidence::close_gains::RealizedGain;
+use windvane_evidence::forced::{DueClose, ForcedOrder};
+use windvane_evidence::stale_reports::READ_LAG_MS;
 use windvane_model::decimal::{Amount, div_half_even, pow10};
 use windvane_model::effect::Notice;
 use windvane_model::event::EventKind;
@@ -14,8 +14,8 @@ use windvane_model::forced::{
 use windvane_model::ids::{InstrumentId, StrategyId, Time, TradeId, VenueOrderId};
 use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::protocol::{AccountUpdate, Fill, OrderUpdate};
-use windvane_model::run_state::Latch;
-use windvane_model::truth::OpenOrder;
+use windvane_model::run_state::KillSwitch;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::{codec, planted};
 
 use super::{Engine, narrow};
@@ -67,7 +67,7 @@ impl Engine {
         if forced && fill.trade_id.0 <= 0 {
             return self.forced.new_part(update, &fill);
         }
-        if self.seen_external(update.instrument, fill.trade_id) {
+        if self.was_external_trade_booked(update.instrument, fill.trade_id) {
             return None;
         }
         self.forced.absorb(key, &fill)
@@ -115,7 +115,7 @@ impl Engine {
         fill: Option<&Fill>,
         (moved, realized_pnl): (i64, Amount),
     ) {
-        let (known, whole) = self.forced.take_told(kind, update);
+        let (known, whole) = self.forced.take_reported(kind, update);
         let (id, side) = (update.instrument, whole.position_side);
         let fresh = fill.map_or(0, |fill| fill.qty.0).min(moved);
         let earlier = self.take_due_close(id, side, whole.side, whole.qty - fresh, |qty| {
@@ -124,7 +124,7 @@ impl Engine {
         if known && fresh + earlier == 0 {
             return;
         }
-        let due = Due {
+        let due = DueClose {
             made: update.transaction_time,
             ..whole.part(fresh + earlier)
         };
@@ -140,7 +140,7 @@ impl Engine {
             realized_pnl: stated.unwrap_or(realized_pnl),
             ..report
         };
-        self.out_of_order.keep_rest(rest, &report, self.now);
+        self.out_of_order.keep_unowned_part(rest, &report, self.now);
         self.report_forced_close(report);
     }
 
@@ -150,9 +150,9 @@ impl Engine {
     pub(super) fn settle(
         &mut self,
         instrument: InstrumentId,
-        due: &Due,
+        due: &DueClose,
         by: ForcedOrder,
-    ) -> (ForcedCloseReport, Due) {
+    ) -> (ForcedCloseReport, DueClose) {
         let (closing, side) = (due.side, due.position_side);
         let held = |qty: i64| (-closing.sign() * qty).max(0);
         let external = self.ledgers.external.at(instrument, side).position.qty;
@@ -207,7 +207,7 @@ impl Engine {
         &mut self,
         strategy: StrategyId,
         instrument: InstrumentId,
-        part: &Due,
+        part: &DueClose,
         by: Option<ForcedOrder>,
     ) -> ForcedShare {
         let (closing, side) = (part.side, part.position_side);
@@ -227,18 +227,18 @@ impl Engine {
             left,
         };
         if let Some(by) = by {
-            self.tell_forced_close(instrument, part, by, &share);
+            self.deliver_forced_close(instrument, part, by, &share);
         }
-        self.tell_position(strategy, instrument, side);
+        self.deliver_position(strategy, instrument, side);
         self.cancel_exits(strategy, (instrument, side), closing);
         share
     }
 
     /// Notifies a strategy of the quantity that a forced close took from it.
-    fn tell_forced_close(
+    fn deliver_forced_close(
         &mut self,
         instrument: InstrumentId,
-        part: &Due,
+        part: &DueClose,
         (kind, order): ForcedOrder,
         share: &ForcedShare,
     ) {
@@ -267,13 +267,17 @@ impl Engine {
 
     /// Notifies people of a forced close and applies the configured reaction.
     pub(super) fn report_forced_close(&mut self, report: ForcedCloseReport) {
-        let latch = match self.forced.reaction() {
-            OnLiquidation::Halt if self.latch != Latch::Halted => Some(Latch::Halted),
-            OnLiquidation::Pause if self.latch == Latch::None => Some(Latch::Paused),
+        let kill_switch = match self.forced.reaction() {
+            OnLiquidation::Halt if self.kill_switch != KillSwitch::Halted => {
+                Some(KillSwitch::Halted)
+            }
+            OnLiquidation::Pause if self.kill_switch == KillSwitch::Clear => {
+                Some(KillSwitch::Paused)
+            }
             _ => None,
         };
         let report = ForcedCloseReport {
-            latched: latch.is_some(),
+            latched: kill_switch.is_some(),
             ..report
         };
         self.record_forced_close(&report);
@@ -282,9 +286,9 @@ impl Engine {
             time: self.now,
             report: Box::new(report),
         });
-        match latch {
-            Some(Latch::Halted) => self.halt(),
-            Some(latch) => self.latch_at(latch),
+        match kill_switch {
+            Some(KillSwitch::Halted) => self.halt(),
+            Some(kill_switch) => self.set_kill_switch(kill_switch),
             None => {}
         }
     }
@@ -302,13 +306,13 @@ impl Engine {
             return;
         }
         for balance in &update.balances {
-            let told = update.positions.first().map(|one| one.instrument);
+            let reported = update.positions.first().map(|one| one.instrument);
             let quotes = |id: &InstrumentId| {
                 let rules = &self.instruments[usize::from(id.0)];
                 rules.surface == Surface::Futures && rules.quote == balance.asset
             };
             let mut quoted = (0..self.instruments.len()).map(|index| InstrumentId(index as u16));
-            let Some(instrument) = told.or_else(|| quoted.find(quotes)) else {
+            let Some(instrument) = reported.or_else(|| quoted.find(quotes)) else {
                 continue;
             };
             self.report_forced_close(ForcedCloseReport {
@@ -391,7 +395,7 @@ impl Engine {
             let price = |part: i64| quote.part(part, qty);
             self.split_fee((id, side), terms.side, gained, price)
         });
-        let due = Due {
+        let due = DueClose {
             side: terms.side,
             position_side: side,
             qty: shown,
@@ -409,7 +413,7 @@ impl Engine {
             realized_pnl: gained.map_or(settled.realized_pnl, |gained| gained.realized),
             ..settled
         };
-        self.out_of_order.keep_rest(rest, &report, self.now);
+        self.out_of_order.keep_unowned_part(rest, &report, self.now);
         self.report_forced_close(report);
         true
     }
@@ -427,7 +431,7 @@ impl Engine {
             return;
         }
         let gained = self.due_gains.take((id, side), whole.side, closed);
-        let due = Due {
+        let due = DueClose {
             made,
             ..whole.part(closed)
         };
@@ -438,7 +442,7 @@ impl Engine {
             realized_pnl: gained.map_or(report.realized_pnl, |gained| gained.realized),
             ..report
         };
-        self.out_of_order.keep_rest(rest, &report, self.now);
+        self.out_of_order.keep_unowned_part(rest, &report, self.now);
         self.report_forced_close(report);
     }
 
@@ -449,7 +453,7 @@ impl Engine {
         &mut self,
         (id, side): (InstrumentId, PositionSide),
         closing: Side,
-        gained: &mut Gained,
+        gained: &mut RealizedGain,
         price: impl Fn(i64) -> Amount,
     ) -> Amount {
         let fee = gained.fee(closing, price);

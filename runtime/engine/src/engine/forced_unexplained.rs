@@ -5,8 +5,8 @@
 //! the engine then queries. If no trade names one, the close counts as a forced close of kind
 //! `unreported`: strategies must not reopen a position that the venue may have liquidated.
 
-use windvane_evidence::Key;
-use windvane_evidence::forced::Due;
+use windvane_evidence::PositionKey;
+use windvane_evidence::forced::DueClose;
 use windvane_model::decimal::Amount;
 use windvane_model::forced::{ForcedClose, ForcedCloseReport};
 use windvane_model::ids::{InstrumentId, VenueOrderId};
@@ -28,11 +28,11 @@ impl Engine {
             let stated = self.stated_closes.get(&key).copied();
             for side in [Side::Buy, Side::Sell] {
                 let external = self.ledgers.external.at(id, position_side).position;
-                let named = self.closed_by_inquired_orders(key, side)
-                    + self.forced_traces.executed(key, side, self.now);
+                let named = self.closed_by_queried_orders(key, side)
+                    + self.forced_close_evidence.executed(key, side, self.now);
                 let due = self.due_close(key, side);
                 if due > 0 {
-                    self.forced_traces.forget_executed(key, side);
+                    self.forced_close_evidence.forget_executed(key, side);
                 }
                 let open = due - named;
                 let value = self.close_values.get(key);
@@ -53,7 +53,7 @@ impl Engine {
                 let whole = external.qty.saturating_abs().max(qty);
                 let average = Amount(external.cost.part(qty, whole).0.abs());
                 let value = value.and_then(|value| value.part(side, qty));
-                let due = Due {
+                let due = DueClose {
                     side,
                     position_side,
                     qty,
@@ -69,10 +69,10 @@ impl Engine {
                     realized_pnl: gained.map_or(report.realized_pnl, |gained| gained.realized),
                     ..report
                 };
-                self.out_of_order.keep_rest(rest, &report, self.now);
+                self.out_of_order.keep_unowned_part(rest, &report, self.now);
                 self.report_forced_close(report);
             }
-            if !self.outside_orders.inquires_after(id) {
+            if !self.outside_orders.queries_outside_order(id) {
                 self.stated_closes.remove(&key);
             }
         }
@@ -80,9 +80,9 @@ impl Engine {
 
     /// The quantity that orders closed which are being queried: the responses will tell who placed
     /// them.
-    fn closed_by_inquired_orders(&self, (id, position_side): Key, closing: Side) -> i64 {
-        let inquired = self.outside_orders.keys();
-        let parts = inquired.filter_map(|key| Some((key.0, self.forced.unsettled_part(*key)?)));
+    fn closed_by_queried_orders(&self, (id, position_side): PositionKey, closing: Side) -> i64 {
+        let queried = self.outside_orders.keys();
+        let parts = queried.filter_map(|key| Some((key.0, self.forced.unsettled_part(*key)?)));
         let closes = parts.filter(|(of, (side, of_side, _))| {
             (*of, *side, *of_side) == (id, closing, position_side)
         });

@@ -1,15 +1,15 @@
 //! Money that moved without an event: the engine requests the venue's income history and books what it
 //! explains (`windvane_evidence::income`).
 
-use windvane_evidence::income::{ASK_AGAIN_MS, Plan};
-use windvane_evidence::line::Step;
+use windvane_evidence::connection::RoundStep;
+use windvane_evidence::income::{ASK_AGAIN_MS, IncomePlan};
 use windvane_model::decimal::Amount;
 use windvane_model::effect::{Adjustment, Notice};
 use windvane_model::ids::AssetId;
 use windvane_model::order::Surface;
 use windvane_model::planted;
 use windvane_model::protocol::{AccountUpdate, BalanceUpdate};
-use windvane_model::truth::{AccountTruth, Income, IncomeKind};
+use windvane_model::state_report::{AccountSnapshot, Income, IncomeKind};
 
 use super::Engine;
 use super::comparison::READ_AGAIN_MS;
@@ -20,7 +20,7 @@ impl Engine {
     pub(super) fn ask_for_income(
         &mut self,
         surface: Surface,
-        account: &AccountTruth,
+        account: &AccountSnapshot,
         differences: &[Adjustment],
     ) -> bool {
         if surface != Surface::Futures {
@@ -34,14 +34,14 @@ impl Engine {
             .incomes
             .plan(&evidence!(self), agreed, account, differences);
         match plan {
-            Plan::Take => return false,
-            Plan::Wait => self.later(surface, READ_AGAIN_MS),
-            Plan::Ask { again } => {
-                if let Some(line) = self.line_mut(surface) {
-                    line.round.step = Step::Income;
+            IncomePlan::Take => return false,
+            IncomePlan::Wait => self.reconcile_later(surface, READ_AGAIN_MS),
+            IncomePlan::Ask { again } => {
+                if let Some(connection) = self.connection_mut(surface) {
+                    connection.round.step = RoundStep::Income;
                 }
                 if again {
-                    self.later(surface, ASK_AGAIN_MS);
+                    self.reconcile_later(surface, ASK_AGAIN_MS);
                 } else {
                     self.ask_next(surface);
                 }
@@ -58,15 +58,15 @@ impl Engine {
     }
 
     /// Handles a missing history.
-    pub(super) fn miss_income(&mut self, surface: Surface, no_route: bool) {
-        if self.incomes.miss(no_route, self.now) {
+    pub(super) fn handle_missing_income(&mut self, surface: Surface, no_route: bool) {
+        if self.incomes.note_missing_history(no_route, self.now) {
             self.compare_again(surface);
         }
     }
 
     fn compare_again(&mut self, surface: Surface) {
-        if let Some(line) = self.line_mut(surface) {
-            line.round.step = Step::Account;
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.round.step = RoundStep::Account;
         }
     }
 
@@ -77,7 +77,7 @@ impl Engine {
         asset: AssetId,
         moved: Amount,
     ) -> Amount {
-        let tolerance = self.evidence().unseen(surface);
+        let tolerance = self.evidence().rounding_tolerance(surface);
         let explained = self.incomes.explain(asset, moved, tolerance);
         for income in explained.entries {
             self.take_entry(income);
@@ -97,7 +97,7 @@ impl Engine {
         let moved = if self.evidence().is_outside_equity(surface, asset) {
             moved
         } else {
-            moved - self.take_realized_elsewhere(moved)
+            moved - self.take_unconfigured_profit(moved)
         };
         if moved == Amount::ZERO {
             return moved;

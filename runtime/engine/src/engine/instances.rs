@@ -1,14 +1,14 @@
 //! Another instance on the account: the engine watches for it, adopts its orders or degrades the run.
 //! What an order id means is decided in `windvane_evidence::instances`.
 
-use windvane_evidence::instances::{Instances, Run, Sighted, Sighting, second_of};
+use windvane_evidence::instances::{Instances, Run, Sighting, SightingResult, second_of};
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Notice;
 use windvane_model::ids::{ClientOrderId, OrderSeq, Time};
 use windvane_model::order::{ExecutionType, Surface};
 use windvane_model::planted;
 use windvane_model::protocol::OrderUpdate;
-use windvane_model::truth::{OpenOrder, TradedOrder};
+use windvane_model::state_report::{OpenOrder, TradedOrder};
 
 use super::Engine;
 
@@ -34,7 +34,7 @@ impl FolderIds {
         let heir = |engine: &Engine| engine.instances.succeed(engine.epoch, engine.next_order);
         let mut instances = engine.map(heir).unwrap_or_default();
         if let Some(epoch) = epoch {
-            instances.give_out(epoch, OrderSeq(u64::MAX));
+            instances.mark_issued(epoch, OrderSeq(u64::MAX));
         }
         Self { instances, now }
     }
@@ -55,7 +55,7 @@ impl Engine {
     /// Marks all orders of this epoch as ours, even if the journal is damaged: the data folder
     /// reserved the epoch. Called before any input.
     pub fn continue_folder(&mut self, epoch: u64) {
-        self.instances.give_out(epoch, OrderSeq(u64::MAX));
+        self.instances.mark_issued(epoch, OrderSeq(u64::MAX));
     }
 
     /// Adopts orders of another instance at once, by the operator's command. Called before any
@@ -108,7 +108,7 @@ impl Engine {
     }
 
     /// Looks for orders of another instance in a list of open orders, before they are adopted.
-    pub(super) fn look_for_instances(&mut self, surface: Surface, open: &[OpenOrder]) {
+    pub(super) fn check_orders_for_instance(&mut self, surface: Surface, open: &[OpenOrder]) {
         let first = self.instances.note_listed(surface);
         for order in open {
             let sighting = if first {
@@ -123,14 +123,14 @@ impl Engine {
             if self.must_ask_when_placed(surface, &report.client_order_id, &sighting) {
                 self.note_recent_order(report.instrument, report.order_id);
             }
-            self.sight(surface, &report.client_order_id, &sighting);
+            self.note_sighting(surface, &report.client_order_id, &sighting);
         }
     }
 
     /// Looks for another instance in an order whose trades are listed.
-    pub(super) fn judge_traded_order(&mut self, surface: Surface, order: &TradedOrder) {
+    pub(super) fn check_traded_order(&mut self, surface: Surface, order: &TradedOrder) {
         let placed = order.placed;
-        self.sight(
+        self.note_sighting(
             surface,
             &order.client_order_id,
             &Sighting::Traded { placed },
@@ -138,7 +138,7 @@ impl Engine {
     }
 
     /// Looks for another instance in an event of an unknown order.
-    pub(super) fn hear_of_instance(&mut self, update: &OrderUpdate) {
+    pub(super) fn check_event_for_instance(&mut self, update: &OrderUpdate) {
         let sighting = match update.execution {
             ExecutionType::New => Sighting::Accepted(update.transaction_time),
             _ => Sighting::Changed,
@@ -152,7 +152,7 @@ impl Engine {
         if may_be_new || self.must_ask_when_placed(surface, &id, &sighting) {
             self.note_recent_order(update.instrument, update.order_id);
         }
-        self.sight(surface, &id, &sighting);
+        self.note_sighting(surface, &id, &sighting);
     }
 
     fn run(&self, surface: Surface) -> Run {
@@ -175,20 +175,23 @@ impl Engine {
         self.instances.must_ask_when_placed(sighting, &run) && self.is_of_another(surface, id)
     }
 
-    fn sight(&mut self, surface: Surface, id: &ClientOrderId, sighting: &Sighting) {
+    fn note_sighting(&mut self, surface: Surface, id: &ClientOrderId, sighting: &Sighting) {
         let Some(number) = self.number_of_another(surface, id) else {
             return;
         };
         let run = self.run(surface);
-        match self.instances.sight(surface, *id, number, sighting, &run) {
-            Sighted::Nothing => {}
-            Sighted::Adopt => {
+        match self
+            .instances
+            .note_sighting(surface, *id, number, sighting, &run)
+        {
+            SightingResult::Nothing => {}
+            SightingResult::Adopt => {
                 self.adopt_number(surface, number.0, number.1);
                 self.adopt_listed();
             }
-            Sighted::AdoptSeen => self.adopt_seen(),
-            Sighted::Degrade => self.degrade_for_another(*id),
-            Sighted::BeginWatch => self.begin_instance_watch(*id),
+            SightingResult::AdoptSeen => self.adopt_seen(),
+            SightingResult::Degrade => self.degrade_for_another(*id),
+            SightingResult::BeginWatch => self.begin_instance_watch(*id),
         }
     }
 
@@ -220,10 +223,10 @@ impl Engine {
         let until = self.now.plus_ms(2 * live.config.reconcile_ms);
         self.instances.begin_watch(id, self.now, until);
         self.recent_orders.begin_watch();
-        self.tell_instance_watch(id, Some(until), 0);
+        self.notify_instance_watch(id, Some(until), 0);
     }
 
-    fn tell_instance_watch(&mut self, id: ClientOrderId, until: Option<Time>, adopted: usize) {
+    fn notify_instance_watch(&mut self, id: ClientOrderId, until: Option<Time>, adopted: usize) {
         self.notices.push_back(Notice::InstanceWatch {
             time: self.now,
             id,
@@ -238,13 +241,13 @@ impl Engine {
         if !self.instances.is_watch_over(self.now) {
             return;
         }
-        let surfaces = self.live.iter().flat_map(|live| live.lines.keys());
+        let surfaces = self.live.iter().flat_map(|live| live.connections.keys());
         for surface in surfaces.copied().collect::<Vec<_>>() {
-            let Some(line) = self.line_mut(surface) else {
+            let Some(connection) = self.connection_mut(surface) else {
                 continue;
             };
-            line.clean = None;
-            let (is_up, no_trades) = (line.stream_up, line.no_trades);
+            connection.last_clean_round = None;
+            let (is_up, no_trades) = (connection.stream_up, connection.no_trades);
             if no_trades {
                 self.list_orders_for_trades(surface);
             }
@@ -259,7 +262,7 @@ impl Engine {
     pub(super) fn finish_instance_watch(&mut self) {
         let Some(live) = &self.live else { return };
         let recent = &self.recent_orders;
-        let mut surfaces = live.lines.keys();
+        let mut surfaces = live.connections.keys();
         let is_read = surfaces.all(|surface| recent.was_read_after_watch(*surface));
         if !is_read || self.awaits_recent_orders() {
             return;
@@ -268,22 +271,22 @@ impl Engine {
             return;
         };
         for (epoch, number) in self.instances.seen() {
-            self.doubt_an_order_unheard_of(epoch, number);
+            self.degrade_for_unknown_order(epoch, number);
         }
         self.adopt_seen();
         let before = self.next_order;
         self.adopt_listed();
         let adopted = self.orders.iter().filter(|order| order.seq >= before);
         let adopted = adopted.count();
-        self.tell_instance_watch(watch.id, None, adopted);
-        if self.holds_positions_of_nobody() {
+        self.notify_instance_watch(watch.id, None, adopted);
+        if self.has_unowned_positions() {
             // The folder was wiped: a strategy may own these positions and would open them again.
             self.set_degraded(DegradedReason::Ownership, true);
         }
         self.update_state();
     }
 
-    fn holds_positions_of_nobody(&self) -> bool {
+    fn has_unowned_positions(&self) -> bool {
         let mut external = self.ledgers.external.iter();
         external.any(|(.., holding)| holding.position.qty != 0)
     }

@@ -108,7 +108,7 @@ mod tests {
     use windvane_model::effect::Effect;
     use windvane_model::input::{Command, Input};
     use windvane_model::protocol::Request;
-    use windvane_model::run_state::Latch;
+    use windvane_model::run_state::KillSwitch;
 
     use super::*;
 
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(engine.first_broken(), None);
         engine.check_books();
         assert_eq!(broken(&mut engine), []);
-        assert_eq!(engine.latch(), Latch::None);
+        assert_eq!(engine.kill_switch(), KillSwitch::Clear);
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
         let own = engine.ledgers.strategies[0].at_mut(BTC, PositionSide::Both);
         own.position.fees += Amount(1);
         engine.check_books();
-        assert_eq!(engine.latch(), Latch::Halted);
+        assert_eq!(engine.kill_switch(), KillSwitch::Halted);
         assert!(
             engine
                 .degraded_reasons()
@@ -195,7 +195,7 @@ mod tests {
         // `resume` checks the books again.
         let now = engine.now().plus_ms(1);
         engine.handle(now, Input::Command(Command::Resume));
-        assert_eq!(engine.latch(), Latch::Halted);
+        assert_eq!(engine.kill_switch(), KillSwitch::Halted);
         assert_eq!(broken(&mut engine), expected);
     }
 

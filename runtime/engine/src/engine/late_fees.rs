@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use windvane_evidence::connection::{Connection, Round, RoundStep};
 use windvane_evidence::estimates::EstimatedFee;
 use windvane_evidence::late_fees::{Contained, LateFee, SURFACE, shares_by_value};
-use windvane_evidence::line::{Line, Round, Step};
 use windvane_model::decimal::Amount;
 use windvane_model::effect::Notice;
 use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
@@ -14,7 +14,7 @@ use windvane_model::ledger::{Grains, NetFill};
 use windvane_model::order::{Qty, Side, Surface};
 use windvane_model::planted;
 use windvane_model::protocol::{Fill, OrderUpdate};
-use windvane_model::truth::AccountTrade;
+use windvane_model::state_report::AccountTrade;
 
 use super::Engine;
 
@@ -25,13 +25,13 @@ impl Engine {
         owner: Option<StrategyId>,
         update: &OrderUpdate,
         fill: &Fill,
-        in_reading: bool,
+        in_snapshot: bool,
     ) {
-        let is_told = fill.fee != Amount::ZERO || fill.trade_id.0 <= 0;
-        if is_told
+        let is_reported = fill.fee != Amount::ZERO || fill.trade_id.0 <= 0;
+        if is_reported
             || planted!(LateFeesIgnored)
             || self.surface_of(update.instrument) != SURFACE
-            || self.line_mut(SURFACE).is_none()
+            || self.connection_mut(SURFACE).is_none()
         {
             return;
         }
@@ -44,7 +44,7 @@ impl Engine {
             value: fill.quote_qty,
             made: update.transaction_time,
             booked: self.now,
-            in_reading,
+            in_snapshot,
         });
     }
 
@@ -57,21 +57,23 @@ impl Engine {
         if self.evidence().fee_trades().next().is_none() {
             return;
         }
-        let idle = |line: &mut Line| line.round.is_idle() && line.stream_up && !line.no_trades;
-        if self.line_mut(SURFACE).is_some_and(idle) {
+        let idle = |connection: &mut Connection| {
+            connection.round.is_idle() && connection.stream_up && !connection.no_trades
+        };
+        if self.connection_mut(SURFACE).is_some_and(idle) {
             let step = self.step_of_fees();
-            if let Some(line) = self.line_mut(SURFACE) {
-                line.round = Round::of_step(step);
+            if let Some(connection) = self.connection_mut(SURFACE) {
+                connection.round = Round::of_step(step);
             }
             self.ask_next(SURFACE);
         }
     }
 
     /// The step of a round that reads the trades of fills without a commission.
-    pub(super) fn step_of_fees(&mut self) -> Step {
+    pub(super) fn step_of_fees(&mut self) -> RoundStep {
         self.late_fees.note_asked(self.now);
         let instruments: BTreeSet<_> = self.evidence().fee_trades().map(|(id, _)| id).collect();
-        Step::Fees(instruments.into_iter().collect())
+        RoundStep::Fees(instruments.into_iter().collect())
     }
 
     /// Takes the trades that were requested for commissions.
@@ -90,18 +92,18 @@ impl Engine {
             late.instrument != instrument || !is_over || !late.is_listed_by(asked)
         };
         self.late_fees.retain(may_come);
-        self.stated_fills.retain_unstated(may_come);
+        self.fills_from_totals.retain_awaiting_fee(may_come);
         let left = self.evidence().late_fee_count();
         let evidence = self.evidence();
         let wanted = evidence.late_fee_fills().any(|late| late.booked <= asked);
         self.late_fees.set_wanted(wanted);
-        let Some(line) = self.line_mut(SURFACE) else {
+        let Some(connection) = self.connection_mut(SURFACE) else {
             return;
         };
-        if let Step::Fees(left) = &mut line.round.step {
+        if let RoundStep::Fees(left) = &mut connection.round.step {
             left.pop_front();
         }
-        self.explain_statement(SURFACE);
+        self.settle_account_event(SURFACE);
         self.watch_losses_after_fill();
         self.ask_next(SURFACE);
         if left < had {
@@ -114,7 +116,7 @@ impl Engine {
     pub(super) fn settle_fees(&mut self, instrument: InstrumentId, trades: &[AccountTrade]) {
         for trade in trades {
             let key = (instrument, trade.order_id, trade.fill.trade_id);
-            if let Some((late, estimate)) = self.stated_fills.take_unstated(key) {
+            if let Some((late, estimate)) = self.fills_from_totals.take_awaiting_fee(key) {
                 self.book_late_fee(&late, &trade.fill, estimate);
             } else if let Some(late) = self.late_fees.take(instrument, trade) {
                 self.book_late_fee(&late, &trade.fill, Amount::ZERO);
@@ -125,7 +127,7 @@ impl Engine {
     /// Books the commission of a fill that was booked with this estimate.
     fn book_late_fee(&mut self, late: &LateFee, fill: &Fill, estimate: Amount) {
         let (fee, asset) = (fill.fee, fill.fee_asset);
-        let in_reading = late.in_reading;
+        let in_snapshot = late.in_snapshot;
         let rules = &self.instruments[usize::from(late.instrument.0)];
         let (surface, quote) = (rules.surface, rules.quote);
         let surface = if planted!(LateFeeOnFutures) {
@@ -149,16 +151,16 @@ impl Engine {
             if !is_quote {
                 *self.other_fees.entry(asset).or_default() += fee;
             }
-            if !is_quote && !in_reading {
+            if !is_quote && !in_snapshot {
                 self.fee_costs.total += cost;
             }
         }
-        if !in_reading {
+        if !in_snapshot {
             self.remember_account(surface);
             self.move_fee(surface, late.booked, quote, estimate);
             self.move_fee(surface, late.booked, asset, -fee);
         }
-        self.tell_late_fee(late, fee, asset, estimate);
+        self.notify_late_fee(late, fee, asset, estimate);
     }
 
     /// Books a spot commission in the base asset, which lowers the owner's position.
@@ -177,11 +179,11 @@ impl Engine {
         let account = &mut self.ledgers.account.at_mut(id, side).position;
         account.pay_in_base(&paid, grains);
         if let Some(strategy) = late.owner {
-            self.tell_position(strategy, id, side);
+            self.deliver_position(strategy, id, side);
         }
     }
 
-    fn tell_late_fee(&mut self, late: &LateFee, fee: Amount, asset: AssetId, estimate: Amount) {
+    fn notify_late_fee(&mut self, late: &LateFee, fee: Amount, asset: AssetId, estimate: Amount) {
         self.notices.push_back(Notice::LateFee {
             time: self.now,
             strategy: late.owner,
@@ -191,7 +193,7 @@ impl Engine {
             fee,
             asset,
             estimate,
-            in_balance: late.in_reading,
+            in_balance: late.in_snapshot,
         });
     }
 
@@ -213,8 +215,8 @@ impl Engine {
     /// Changes a balance, now and in the remembered moments since then.
     fn move_fee(&mut self, surface: Surface, since: Time, asset: AssetId, amount: Amount) {
         self.balances.entry((surface, asset)).or_default().total += amount;
-        if let Some(line) = self.line_mut(surface) {
-            line.past.move_since(since, asset, amount);
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.history.move_since(since, asset, amount);
         }
     }
 
@@ -231,7 +233,7 @@ impl Engine {
             return;
         }
         let value = fill.quote_qty.part(qty, fill.qty.0);
-        let Some(estimate) = self.stated_fills.take_estimate(seq, qty, value) else {
+        let Some(estimate) = self.fills_from_totals.take_estimate(seq, qty, value) else {
             return;
         };
         let owner = self.orders.known(seq).map(|order| order.strategy);
@@ -244,7 +246,7 @@ impl Engine {
             value,
             made: update.transaction_time,
             booked: estimate.booked,
-            in_reading: estimate.in_reading,
+            in_snapshot: estimate.in_snapshot,
         };
         let fill = Fill {
             qty: Qty(qty),
@@ -259,7 +261,7 @@ impl Engine {
             }
             return;
         }
-        self.stated_fills.keep_estimate(late, estimate.fee);
+        self.fills_from_totals.keep_estimate(late, estimate.fee);
     }
 
     /// Forgets older fills after a snapshot requested at this time agreed with the books: they had
@@ -285,9 +287,11 @@ impl Engine {
 
     /// Notes an accepted account snapshot: it includes commissions that the strategies' ledgers
     /// lack. It contains every booked fill, or the fills up to its own time if that is known.
-    pub(super) fn fees_are_in_reading(&mut self, surface: Surface, has_all_fills: bool) {
-        let line = self.evidence().line(surface);
-        let taken = line.and_then(|line| line.taken).map(Contained::UpTo);
+    pub(super) fn fees_are_in_snapshot(&mut self, surface: Surface, has_all_fills: bool) {
+        let connection = self.evidence().connection(surface);
+        let taken = connection
+            .and_then(|connection| connection.reconciled_until)
+            .map(Contained::UpTo);
         let contained = if has_all_fills {
             Some(Contained::All)
         } else {
@@ -297,10 +301,10 @@ impl Engine {
             return;
         };
         let (orders, instruments) = (&self.orders, &self.instruments);
-        self.stated_fills
-            .note_reading(surface, contained, orders, instruments);
+        self.fills_from_totals
+            .note_snapshot(surface, contained, orders, instruments);
         if surface == SURFACE {
-            self.late_fees.note_reading(contained);
+            self.late_fees.note_snapshot(contained);
         }
     }
 

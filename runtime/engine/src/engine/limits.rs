@@ -11,7 +11,7 @@ use windvane_model::order_state::OrderState;
 use windvane_model::orders::Order;
 use windvane_model::risk::{Exposure, RateWindow, RiskLimits};
 use windvane_model::rules::{OrderContext, Rejection, Rule};
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::timer::Timer;
 use windvane_model::{planted, rules};
 
@@ -72,7 +72,7 @@ impl Engine {
     /// nothing, whatever other degraded reasons hold. On futures, the venue itself keeps an exit
     /// from opening a position.
     fn may_exit_spot(&self, instrument: InstrumentId) -> bool {
-        let doubts = [
+        let reasons = [
             DegradedReason::LostEvents(Surface::Spot),
             DegradedReason::StatedBalance(Surface::Spot),
             DegradedReason::Watchdog,
@@ -80,7 +80,7 @@ impl Engine {
         let live = self.live.as_ref();
         self.surface_of(instrument) == Surface::Spot
             && live.is_some_and(|live| {
-                live.healthy(Surface::Spot, self.now) && !live.doubts_any(&doubts)
+                live.is_healthy(Surface::Spot, self.now) && !live.is_degraded_for(&reasons)
             })
     }
 
@@ -97,15 +97,17 @@ impl Engine {
         if state.fault.is_some() {
             return Err(Rule::Quarantined.plain());
         }
-        let paused = self.latch == Latch::Paused || state.latch == Latch::Paused;
-        match self.state.under(state.latch) {
+        let paused =
+            self.kill_switch == KillSwitch::Paused || state.kill_switch == KillSwitch::Paused;
+        match self.state.under(state.kill_switch) {
             RunState::Ready => {}
             RunState::Halted => return Err(Rule::Halted.plain()),
             // The venue itself keeps such an order from opening a position.
             RunState::Degraded if terms.reduce_only || terms.close_position => {}
             RunState::Degraded if closes_side(terms) => {}
             // The position is certain: the trading status decides.
-            RunState::Degraded if self.only_trading_is_blocked() && (reduces || !paused) => {}
+            RunState::Degraded
+                if self.is_degraded_only_by_trading_status() && (reduces || !paused) => {}
             RunState::Degraded if reduces && self.may_exit_spot(terms.instrument) => {}
             RunState::Degraded if planted!(ExposureWhileDegraded) => {}
             RunState::Degraded | RunState::Syncing | RunState::Booting => {
@@ -114,7 +116,7 @@ impl Engine {
             RunState::Paused if reduces || terms.close_position => {}
             RunState::Paused => return Err(Rule::Paused.plain()),
         }
-        self.check_trading(strategy, terms, reduces, callback)?;
+        self.check_trading_status(strategy, terms, reduces, callback)?;
         let closes = reduces || terms.reduce_only || terms.close_position;
         if !closes && self.unusable_rules(terms.instrument).is_some() {
             return Err(Rule::RulesUnusable.plain());
@@ -151,7 +153,7 @@ impl Engine {
 
     /// Whether an order that waited for its countdown may still be sent. An exit always may. Any
     /// other order may if it could be submitted now.
-    pub(super) fn may_still_leave(&self, order: &Order) -> bool {
+    pub(super) fn may_still_send(&self, order: &Order) -> bool {
         let terms = &order.terms;
         let ledger = &self.ledgers.strategies[usize::from(order.strategy.0)];
         let held = ledger
@@ -164,7 +166,7 @@ impl Engine {
         }
         let is_certain = match self.state {
             RunState::Ready | RunState::Paused => true,
-            RunState::Degraded => self.only_trading_is_blocked(),
+            RunState::Degraded => self.is_degraded_only_by_trading_status(),
             RunState::Halted | RunState::Syncing | RunState::Booting => {
                 self.is_flattening(order.strategy)
             }

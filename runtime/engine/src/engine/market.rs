@@ -122,7 +122,7 @@ impl Engine {
 
     /// Delivers the present books and mark prices. Strategies do not get them before the account is
     /// known.
-    pub(super) fn tell_markets(&mut self) {
+    pub(super) fn deliver_withheld_markets(&mut self) {
         for id in (0..self.instruments.len()).map(|index| InstrumentId(index as u16)) {
             let market = &self.markets[usize::from(id.0)];
             let (bid, ask) = (market.book.bid(), market.book.ask());

@@ -12,34 +12,36 @@ use windvane_evidence::close_gains::DueGains;
 use windvane_evidence::close_values::CloseValues;
 use windvane_evidence::comparison::ConfirmedEntries;
 use windvane_evidence::fee_costs::{AssetPrices, FeeCosts};
+use windvane_evidence::fills_from_totals::FillsFromTotals;
 use windvane_evidence::forced::ForcedCloses;
-use windvane_evidence::forced_rest::{ListedShifts, OutOfOrder};
-use windvane_evidence::forced_traces::ForcedTraces;
+use windvane_evidence::forced_close_evidence::ForcedCloseEvidence;
+use windvane_evidence::forced_out_of_order::{ListedShifts, OutOfOrder};
 use windvane_evidence::income::Incomes;
 use windvane_evidence::instances::Instances;
 use windvane_evidence::late_fees::LateFees;
-use windvane_evidence::marks::Ages;
+use windvane_evidence::mark_price_age::MarkPriceAges;
 use windvane_evidence::newest_orders::NewestOrders;
-use windvane_evidence::others::Others;
-use windvane_evidence::outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
+use windvane_evidence::outside_closes::{
+    ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses,
+};
 use windvane_evidence::outside_orders::OutsideOrders;
 use windvane_evidence::payments::StatedPayments;
 use windvane_evidence::recent_orders::RecentOrders;
+use windvane_evidence::reconciled_fills::SnapshotChanges;
 use windvane_evidence::stated_balances::StatedBalances;
-use windvane_evidence::stated_fills::StatedFills;
 use windvane_evidence::stated_positions::StatedPositions;
-use windvane_evidence::taken::Moved;
+use windvane_evidence::unconfigured_positions::UnconfiguredPositions;
 use windvane_model::decimal::Amount;
 use windvane_model::ids::Time;
 use windvane_model::order::Surface;
-use windvane_supervision::blocks::Trading;
-use windvane_supervision::feeds::Feeds;
-use windvane_supervision::listing::Listing;
-use windvane_supervision::margin::Margins;
+use windvane_supervision::blocks::TradingStatus;
+use windvane_supervision::margin_terms::Margins;
 use windvane_supervision::refusals::{Crossings, ExitRefusals};
+use windvane_supervision::rules_refresh::RulesRefresh;
+use windvane_supervision::stale_markets::MarketFeeds;
 use windvane_supervision::venue_wait::VenueWait;
 
-use super::modes::KnownModes;
+use super::account_modes::KnownModes;
 use super::snapshot::SNAPSHOT_VERSION;
 
 /// The oldest version that can be read.
@@ -73,11 +75,11 @@ pub(super) fn migrate(version: u32, content: &[u8]) -> Option<Cow<'_, [u8]>> {
 fn added_in_9() -> Vec<u8> {
     // Writing to memory cannot fail, and every length in our types is known.
     let fields = (
-        Trading::default(),
+        TradingStatus::default(),
         OutsideCloses::default(),
         Instances::unlisted(),
         ForcedCloses::default(),
-        Listing::default(),
+        RulesRefresh::default(),
         Margins::default(),
         BTreeMap::<Surface, VenueWait>::new(),
     );
@@ -88,11 +90,11 @@ fn added_in_9() -> Vec<u8> {
 fn added_in_10() -> Vec<u8> {
     let fields = (
         Incomes::default(),
-        Others::default(),
+        UnconfiguredPositions::default(),
         Crossings::default(),
-        Ages::default(),
+        MarkPriceAges::default(),
         FeeCosts::default(),
-        Feeds::default(),
+        MarketFeeds::default(),
     );
     postcard::to_stdvec(&fields).unwrap_or_default()
 }
@@ -100,7 +102,7 @@ fn added_in_10() -> Vec<u8> {
 /// The fields that version 11 appended, as an engine of version 10 would have had them.
 fn added_in_11() -> Vec<u8> {
     let fields = (
-        BTreeMap::<Surface, Moved>::new(),
+        BTreeMap::<Surface, SnapshotChanges>::new(),
         OutOfOrder::default(),
         LateFees::default(),
         BTreeMap::<Surface, Time>::new(),
@@ -142,8 +144,8 @@ fn added_in_15() -> Vec<u8> {
 /// The fields that version 16 appended, as an engine of version 15 would have had them.
 fn added_in_16() -> Vec<u8> {
     let fields: (
-        StatedFills,
-        ForcedTraces,
+        FillsFromTotals,
+        ForcedCloseEvidence,
         StatedPayments,
         NewestOrders,
         Option<Time>,

@@ -1,7 +1,7 @@
 //! Coins of strategies that an outside party sold or withdrew on spot: the degraded reason, and what the
-//! strategies give up (`windvane_evidence::coins`).
+//! strategies give up (`windvane_evidence::missing_coins`).
 
-use windvane_evidence::coins::Holder;
+use windvane_evidence::missing_coins::CoinHolder;
 use windvane_model::decimal::Amount;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Notice};
@@ -9,7 +9,7 @@ use windvane_model::ids::{InstrumentId, StrategyId};
 use windvane_model::ledger::{Grains, value};
 use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::orders::Order;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use super::Engine;
 
@@ -32,16 +32,17 @@ impl Engine {
 
     /// Reviews missing coins after an order event, which may have explained them.
     pub(super) fn review_missing_coins(&mut self) {
-        let is_missing = |doubt: &DegradedReason| matches!(doubt, DegradedReason::MissingCoins(_));
+        let is_missing =
+            |reason: &DegradedReason| matches!(reason, DegradedReason::MissingCoins(_));
         let live = self.live.as_ref();
-        if live.is_some_and(|live| live.degraded_reasons().any(|doubt| is_missing(&doubt))) {
+        if live.is_some_and(|live| live.degraded_reasons().any(|reason| is_missing(&reason))) {
             self.review_coins();
         }
     }
 
     /// Handles a snapshot that lists other balances but not a coin that strategies hold. The next
     /// snapshots show whether the list was only incomplete for a moment.
-    pub(super) fn doubt_unlisted_coins(&mut self, surface: Surface, read: &AccountTruth) {
+    pub(super) fn degrade_for_unlisted_coins(&mut self, surface: Surface, read: &AccountSnapshot) {
         if surface != Surface::Spot {
             return;
         }
@@ -58,7 +59,7 @@ impl Engine {
                 terms.side == Side::Sell
                     && self
                         .evidence()
-                        .of_coin(coin)
+                        .instruments_of_coin(coin)
                         .any(|id| id == terms.instrument)
             };
             // An own sale may be the cause, with its event still in flight.
@@ -86,7 +87,7 @@ impl Engine {
 
     fn is_healthy(&self, surface: Surface) -> bool {
         let live = self.live.as_ref();
-        live.is_some_and(|live| live.healthy(surface, self.now))
+        live.is_some_and(|live| live.is_healthy(surface, self.now))
     }
 
     /// Takes the missing coins from the strategies that hold them, because the operator resumed.
@@ -108,7 +109,7 @@ impl Engine {
                 missing -= share;
                 self.give_up_coins(&holder, share);
             }
-            self.book_untold_sale(coin);
+            self.book_unreported_sale(coin);
         }
         self.review_coins();
     }
@@ -123,7 +124,7 @@ impl Engine {
                 let missing = self.evidence().missing_coins(coin).min(holder.held);
                 if holder.strategy == strategy && missing > Amount::ZERO {
                     self.give_up_coins(&holder, missing);
-                    self.book_untold_sale(coin);
+                    self.book_unreported_sale(coin);
                 }
             }
         }
@@ -131,7 +132,7 @@ impl Engine {
     }
 
     /// Takes coins from a strategy, rounded up to whole steps, at the present price.
-    fn give_up_coins(&mut self, holder: &Holder, coins: Amount) {
+    fn give_up_coins(&mut self, holder: &CoinHolder, coins: Amount) {
         let (strategy, id) = (holder.strategy, holder.instrument);
         let own = self.ledgers.strategies[usize::from(strategy.0)].at(id, SIDE);
         let qty = self.evidence().qty_of_coins(holder, coins);
@@ -149,7 +150,7 @@ impl Engine {
             qty,
             realized_pnl,
         });
-        self.tell_position(strategy, id, SIDE);
+        self.deliver_position(strategy, id, SIDE);
         self.cancel_exits(strategy, key, Side::Sell);
     }
 
@@ -160,14 +161,14 @@ impl Engine {
 
     /// Limits the account's position in a coin to its balance. Outside parties sold the rest, and
     /// no event of their orders reported it.
-    fn book_untold_sale(&mut self, coin: InstrumentId) {
+    fn book_unreported_sale(&mut self, coin: InstrumentId) {
         let held = |engine: &Self, id: InstrumentId| {
             let grains = Grains::of(&engine.instruments[usize::from(id.0)]);
             grains.amount(engine.ledgers.account.at(id, SIDE).position.held(grains))
         };
-        let all: Vec<InstrumentId> = self.evidence().of_coin(coin).collect();
+        let all: Vec<InstrumentId> = self.evidence().instruments_of_coin(coin).collect();
         let net: Amount = all.iter().map(|id| held(self, *id)).sum();
-        let mut untold = net
+        let mut unreported = net
             - self
                 .balance(Surface::Spot, self.evidence().base_of(coin))
                 .total;
@@ -175,12 +176,12 @@ impl Engine {
             let external = self.ledgers.external.at(id, SIDE).position.qty;
             let grains = Grains::of(&self.instruments[usize::from(id.0)]);
             let qty = grains
-                .qty(grains.of_amount(untold.max(Amount::ZERO)))
+                .qty(grains.of_amount(unreported.max(Amount::ZERO)))
                 .min(external);
             if qty <= 0 {
                 continue;
             }
-            untold -= grains.amount(grains.of_qty(qty));
+            unreported -= grains.amount(grains.of_qty(qty));
             let from = self.ledgers.account.at(id, SIDE).position;
             let quote = self.price_of_coins(id, qty);
             let quote = quote.unwrap_or_else(|| from.cost.part(qty, from.qty.max(1)));
@@ -196,7 +197,7 @@ impl Engine {
                 from: from.qty,
                 to: from.qty - qty,
             };
-            self.tell_adjustment(adjustment, Cause::Reconciliation);
+            self.report_adjustment(adjustment, Cause::Reconciliation);
         }
     }
 }

@@ -18,85 +18,89 @@ macro_rules! evidence {
             orders: &$engine.orders,
             timers: &$engine.timers,
             live: $engine.live.as_ref().map(|live| &live.config),
-            lines: $engine
+            connections: $engine
                 .live
                 .as_ref()
-                .map_or(&::windvane_evidence::NO_LINES, |live| &live.lines),
-            doubts: $engine
+                .map_or(&::windvane_evidence::NO_CONNECTIONS, |live| {
+                    &live.connections
+                }),
+            degraded_reasons: $engine
                 .live
                 .as_ref()
-                .map_or(&::windvane_evidence::NO_DOUBTS, |live| live.doubt_set()),
+                .map_or(&::windvane_evidence::NO_DEGRADED_REASONS, |live| {
+                    live.degraded_reason_set()
+                }),
             stream_up: &$engine.stream_up,
             late_fees: &$engine.late_fees,
-            stated_fills: &$engine.stated_fills,
+            fills_from_totals: &$engine.fills_from_totals,
             asset_prices: &$engine.asset_prices,
             other_fees: &$engine.other_fees,
-            others: &$engine.others,
-            outside: &$engine.outside,
+            unconfigured_positions: &$engine.unconfigured_positions,
+            outside_closes: &$engine.outside_closes,
             stated_closes: &$engine.stated_closes,
-            forced_traces: &$engine.forced_traces,
+            forced_close_evidence: &$engine.forced_close_evidence,
         }
     };
 }
 
+mod account_events;
+mod account_modes;
 mod adopt;
-mod ages;
-mod answers;
-mod close_reading;
+mod closable_position;
+mod close_by_snapshot;
 mod close_wait;
 mod closing;
 mod comparison;
 mod contradiction;
-mod cover;
-mod cuts;
 mod deadman;
 mod degraded_reasons;
-mod ends;
-mod external;
+mod external_orders;
 mod fee_costs;
-mod fill_order;
 mod fills;
+mod fills_from_totals;
 mod forced;
-mod forced_questions;
-mod forced_rest;
-mod forced_traces;
+mod forced_close_evidence;
+mod forced_order_requests;
+mod forced_out_of_order;
 mod forced_unexplained;
 mod income;
 mod instances;
+mod intents;
 mod invariants;
-mod lag;
 mod late_fees;
 mod late_stream;
 mod limits;
-mod listing;
-mod margin;
+mod live_run;
+mod lost_events;
+mod margin_terms;
+mod mark_price_age;
 mod market;
 mod migrate;
 mod missing_coins;
-mod modes;
 mod netting;
 mod newest_orders;
-mod others;
-mod outside;
+mod outside_closes;
 mod outside_orders;
 mod outside_settlement;
 mod recent_orders;
 mod reconcile;
+mod reconciled_fills;
+mod reordered_fills;
 mod replies;
+mod rules_refresh;
 mod safety;
-mod session;
 mod snapshot;
+mod stale_reports;
 mod stated_balances;
 mod stated_fees;
-mod stated_fills;
 mod stated_positions;
-mod steer;
-mod taken;
-mod told;
+mod strategy_commands;
 mod trades;
-mod trading;
+mod trading_status;
 mod transfers;
 mod triggers;
+mod unconfigured_positions;
+mod unsaved_order_ends;
 mod venue_wait;
 mod view;
 mod watchdog;
@@ -109,25 +113,27 @@ use windvane_evidence::Evidence;
 use windvane_evidence::close_gains::DueGains;
 use windvane_evidence::close_values::CloseValues;
 use windvane_evidence::comparison::ConfirmedEntries;
-use windvane_evidence::external::External;
+use windvane_evidence::external_orders::ExternalOrders;
 use windvane_evidence::fee_costs::{AssetPrices, FeeCosts};
+use windvane_evidence::fills_from_totals::FillsFromTotals;
 use windvane_evidence::forced::ForcedCloses;
-use windvane_evidence::forced_rest::{ListedShifts, OutOfOrder};
-use windvane_evidence::forced_traces::ForcedTraces;
+use windvane_evidence::forced_close_evidence::ForcedCloseEvidence;
+use windvane_evidence::forced_out_of_order::{ListedShifts, OutOfOrder};
 use windvane_evidence::income::Incomes;
 use windvane_evidence::instances::Instances;
 use windvane_evidence::late_fees::LateFees;
-use windvane_evidence::marks::Ages;
+use windvane_evidence::mark_price_age::MarkPriceAges;
 use windvane_evidence::newest_orders::NewestOrders;
-use windvane_evidence::others::Others;
-use windvane_evidence::outside::{ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses};
+use windvane_evidence::outside_closes::{
+    ExplainedCloses, ListedCloses, OutsideCloses, StatedCloses,
+};
 use windvane_evidence::outside_orders::OutsideOrders;
 use windvane_evidence::payments::StatedPayments;
 use windvane_evidence::recent_orders::RecentOrders;
+use windvane_evidence::reconciled_fills::SnapshotChanges;
 use windvane_evidence::stated_balances::StatedBalances;
-use windvane_evidence::stated_fills::StatedFills;
 use windvane_evidence::stated_positions::StatedPositions;
-use windvane_evidence::taken::Moved;
+use windvane_evidence::unconfigured_positions::UnconfiguredPositions;
 use windvane_model::codec;
 use windvane_model::config::{EngineConfig, StrategyConfig};
 use windvane_model::decimal::Amount;
@@ -144,20 +150,20 @@ use windvane_model::orders::Orders;
 use windvane_model::record::{Block, Chain, Format, Hash, Recorder};
 use windvane_model::risk::{LossWatch, RateWindow, RiskLimits};
 use windvane_model::rules::{CompiledRules, InstrumentError};
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::timer::{Timer, Timers};
-use windvane_supervision::blocks::Trading;
-use windvane_supervision::feeds::Feeds;
-use windvane_supervision::listing::Listing;
-use windvane_supervision::margin::Margins;
+use windvane_supervision::blocks::TradingStatus;
+use windvane_supervision::margin_terms::Margins;
 use windvane_supervision::refusals::{Crossings, ExitRefusals};
+use windvane_supervision::rules_refresh::RulesRefresh;
+use windvane_supervision::stale_markets::MarketFeeds;
 use windvane_supervision::venue_wait::VenueWait;
 
+use account_modes::KnownModes;
 pub use close_wait::{CloseReason, CloseWait};
 pub use instances::{FolderIds, InstanceWatch};
-use modes::KnownModes;
+use live_run::LiveRun;
 pub use recent_orders::newest_orders;
-use session::Session;
 pub use snapshot::{SnapshotError, SuccessionError};
 pub use venue_wait::Purpose;
 pub use view::AccountTotals;
@@ -168,14 +174,14 @@ pub struct Engine {
     now: Time,
     sequence: i64,
     state: RunState,
-    latch: Latch,
-    live: Option<Session>,
+    kill_switch: KillSwitch,
+    live: Option<LiveRun>,
     hedge_mode: bool,
     epoch: u64,
     next_order: OrderSeq,
     /// Epoch and number of the first order id that the previous process had not used, according to
     /// its journal.
-    unheard_of: Option<(u64, OrderSeq)>,
+    first_unknown_order: Option<(u64, OrderSeq)>,
     instruments: Vec<Instrument>,
     #[serde(skip)]
     rules: Vec<CompiledRules>,
@@ -193,7 +199,7 @@ pub struct Engine {
     any_strategy_watches: bool,
     start_equity: Option<Amount>,
     external_trades: Vec<VecDeque<TradeId>>,
-    external_orders: External,
+    external_orders: ExternalOrders,
     /// The trade id up to which all trades of an instrument are booked; `None` before the first
     /// check.
     verified_trades: Vec<Option<TradeId>>,
@@ -202,20 +208,20 @@ pub struct Engine {
     recovered_fills: i64,
     timers: Timers,
     recorder: Recorder,
-    trading: Trading,
-    outside: OutsideCloses,
+    trading_status: TradingStatus,
+    outside_closes: OutsideCloses,
     instances: Instances,
     forced: ForcedCloses,
-    listing: Listing,
+    rules_refresh: RulesRefresh,
     margins: Margins,
     venue_waits: BTreeMap<Surface, VenueWait>,
     incomes: Incomes,
-    others: Others,
+    unconfigured_positions: UnconfiguredPositions,
     crossings: Crossings,
-    ages: Ages,
+    mark_price_ages: MarkPriceAges,
     fee_costs: FeeCosts,
-    feeds: Feeds,
-    moved: BTreeMap<Surface, Moved>,
+    market_feeds: MarketFeeds,
+    snapshot_changes: BTreeMap<Surface, SnapshotChanges>,
     out_of_order: OutOfOrder,
     late_fees: LateFees,
     /// When the user stream of each surface last connected.
@@ -234,15 +240,15 @@ pub struct Engine {
     listed_closes: ListedCloses,
     /// How much the unrealized profit of positions on unconfigured symbols fell while those
     /// positions became smaller, since the balances last agreed.
-    realized_elsewhere: Amount,
+    unconfigured_profit: Amount,
     listed_shifts: ListedShifts,
     outside_orders: OutsideOrders,
     exit_refusals: ExitRefusals,
     stated_balances: StatedBalances,
     due_gains: DueGains,
     recent_orders: RecentOrders,
-    stated_fills: StatedFills,
-    forced_traces: ForcedTraces,
+    fills_from_totals: FillsFromTotals,
+    forced_close_evidence: ForcedCloseEvidence,
     stated_payments: StatedPayments,
     newest_orders: NewestOrders,
     /// When the live run began.
@@ -275,7 +281,7 @@ pub(crate) struct OpenOrders {
 struct StrategyState {
     config: StrategyConfig,
     fault: Option<FaultKind>,
-    latch: Latch,
+    kill_switch: KillSwitch,
     flattening: Option<u32>,
     /// The earliest time of the next closing order, after a closing order of a live run closed
     /// nothing.
@@ -285,7 +291,7 @@ struct StrategyState {
     losses: LossWatch,
     /// Orders whose end the strategy's saved state may lack, with the sequence of the event that
     /// reported the end.
-    unsaved: VecDeque<(OrderSeq, i64)>,
+    unsaved_order_ends: VecDeque<(OrderSeq, i64)>,
 }
 
 impl Engine {
@@ -363,12 +369,12 @@ impl Engine {
             } else {
                 RunState::Ready
             },
-            latch: Latch::None,
-            live: config.live.map(|live| Session::new(live, count)),
+            kill_switch: KillSwitch::Clear,
+            live: config.live.map(|live| LiveRun::new(live, count)),
             hedge_mode: config.hedge_mode,
             epoch: config.epoch,
             next_order: OrderSeq(1),
-            unheard_of: None,
+            first_unknown_order: None,
             ledgers: Ledgers::new(count, config.strategies.len()),
             instruments: config.instruments,
             rules,
@@ -389,26 +395,26 @@ impl Engine {
             any_strategy_watches,
             start_equity: None,
             external_trades: vec![VecDeque::new(); count],
-            external_orders: External::default(),
+            external_orders: ExternalOrders::default(),
             verified_trades: vec![None; count],
             newest_trades: vec![None; count],
             recovered_fills: 0,
             timers: Timers::default(),
             recorder,
-            trading: Trading::default(),
-            outside: OutsideCloses::default(),
+            trading_status: TradingStatus::default(),
+            outside_closes: OutsideCloses::default(),
             venue_waits: BTreeMap::new(),
             instances: Instances::default(),
             forced: ForcedCloses::default(),
-            listing: Listing::default(),
+            rules_refresh: RulesRefresh::default(),
             margins: Margins::default(),
             incomes: Incomes::default(),
-            others: Others::default(),
+            unconfigured_positions: UnconfiguredPositions::default(),
             crossings: Crossings::default(),
-            ages: Ages::default(),
+            mark_price_ages: MarkPriceAges::default(),
             fee_costs: FeeCosts::default(),
-            feeds: Feeds::default(),
-            moved: BTreeMap::new(),
+            market_feeds: MarketFeeds::default(),
+            snapshot_changes: BTreeMap::new(),
             out_of_order: OutOfOrder::default(),
             late_fees: LateFees::default(),
             stream_up: BTreeMap::new(),
@@ -419,15 +425,15 @@ impl Engine {
             asset_prices: AssetPrices::default(),
             stated_positions: StatedPositions::default(),
             listed_closes: ListedCloses::new(),
-            realized_elsewhere: Amount::ZERO,
+            unconfigured_profit: Amount::ZERO,
             listed_shifts: ListedShifts::default(),
             outside_orders: OutsideOrders::default(),
             exit_refusals: ExitRefusals::new(),
             stated_balances: StatedBalances::default(),
             due_gains: DueGains::default(),
             recent_orders: RecentOrders::default(),
-            stated_fills: StatedFills::default(),
-            forced_traces: ForcedTraces::default(),
+            fills_from_totals: FillsFromTotals::default(),
+            forced_close_evidence: ForcedCloseEvidence::default(),
             stated_payments: StatedPayments::default(),
             newest_orders: NewestOrders::default(),
             began: None,
@@ -474,11 +480,11 @@ impl Engine {
             Input::Timeout => self.fire_timers(),
             Input::Fault { strategy, kind } => self.quarantine(strategy, kind),
             Input::Command(command) => self.handle_command(command),
-            Input::Steer { strategy, command } => self.steer(strategy, command),
+            Input::Steer { strategy, command } => self.handle_strategy_command(strategy, command),
             Input::Renew { strategy } => self.renew_strategy(strategy),
             Input::Saved {
                 strategy, handled, ..
-            } => self.note_saved(strategy, handled),
+            } => self.note_saved_state(strategy, handled),
             Input::Reconfigure(next) => self.reconfigure(next),
             Input::OnLiquidation(reaction) => self.set_on_liquidation(reaction),
             Input::Live(input) => self.handle_live(input),
@@ -492,7 +498,7 @@ impl Engine {
                         self.rules[index] = rules;
                     }
                     if is_news {
-                        self.tell_rules(instrument);
+                        self.deliver_rules(instrument);
                     }
                     self.take_status(instrument);
                 }
@@ -600,12 +606,12 @@ impl Engine {
                 Timer::Watch => self.watch(),
                 Timer::Reconcile { surface } => self.reconcile(surface),
                 Timer::Renew { instrument } => self.renew(instrument),
-                Timer::Beat => self.beat_due(),
+                Timer::Heartbeat => self.heartbeat_due(),
                 Timer::Rules { surface } => self.read_rules(surface),
                 Timer::VenueWait { surface } => self.venue_wait_over(surface),
-                Timer::CloseReading { .. } => self.continue_all_flattening(),
-                Timer::TradesLag { surface } => self.trades_lag_is_over(surface),
-                Timer::StatedFill { order } => self.book_stated_fill(order),
+                Timer::CloseSnapshot { .. } => self.continue_all_flattening(),
+                Timer::TradesLag { surface } => self.trades_delay_is_over(surface),
+                Timer::FillFromTotals { order } => self.book_fill_from_totals(order),
             }
         }
     }
@@ -616,13 +622,13 @@ impl StrategyState {
         Self {
             config,
             fault: None,
-            latch: Latch::None,
+            kill_switch: KillSwitch::Clear,
             flattening: None,
             flatten_again: Time::default(),
             open_orders: 0,
             rate: RateWindow::default(),
             losses: LossWatch::default(),
-            unsaved: VecDeque::new(),
+            unsaved_order_ends: VecDeque::new(),
         }
     }
 }

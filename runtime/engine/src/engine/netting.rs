@@ -8,8 +8,8 @@
 //! Own positions are settled first. Positions of outside parties count after that, against the own
 //! net position: otherwise a close would take a part of theirs.
 
-use windvane_evidence::Key;
-use windvane_evidence::outside::closing_side;
+use windvane_evidence::PositionKey;
+use windvane_evidence::outside_closes::closing_side;
 use windvane_model::effect::{Adjustment, Cause};
 use windvane_model::ids::StrategyId;
 use windvane_model::ledger::value;
@@ -33,7 +33,12 @@ impl Engine {
 
     /// The quantity of a strategy's position that orders of this side would close, whatever outside
     /// parties hold.
-    fn held_against(&self, strategy: StrategyId, (id, position_side): Key, closing: Side) -> i64 {
+    fn opposing_qty(
+        &self,
+        strategy: StrategyId,
+        (id, position_side): PositionKey,
+        closing: Side,
+    ) -> i64 {
         let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
         (-closing.sign() * ledger.at(id, position_side).position.qty).max(0)
     }
@@ -52,8 +57,8 @@ impl Engine {
                 if self.strategies[usize::from(other.0)].open_orders > 0 {
                     continue;
                 }
-                let theirs = self.held_against(other, key, opposite(closing));
-                let qty = self.held_against(strategy, key, closing).min(theirs);
+                let theirs = self.opposing_qty(other, key, opposite(closing));
+                let qty = self.opposing_qty(strategy, key, closing).min(theirs);
                 if qty > 0 && self.settle_between(strategy, other, key, closing, qty) {
                     // The other strategy may have waited for this settlement.
                     self.continue_flattening(other);
@@ -67,7 +72,7 @@ impl Engine {
         &mut self,
         strategy: StrategyId,
         other: StrategyId,
-        (id, position_side): Key,
+        (id, position_side): PositionKey,
         closing: Side,
         qty: i64,
     ) -> bool {
@@ -94,9 +99,9 @@ impl Engine {
             qty,
             quote,
         };
-        self.tell_adjustment(settled, Cause::Flatten);
-        self.tell_position(strategy, id, position_side);
-        self.tell_position(other, id, position_side);
+        self.report_adjustment(settled, Cause::Flatten);
+        self.deliver_position(strategy, id, position_side);
+        self.deliver_position(other, id, position_side);
         true
     }
 
@@ -106,7 +111,7 @@ impl Engine {
     pub(super) fn left_to_opposite(
         &self,
         strategy: StrategyId,
-        key: Key,
+        key: PositionKey,
         closing: Side,
         qty: i64,
     ) -> i64 {
@@ -116,7 +121,7 @@ impl Engine {
         }
         let others = self.others_flattening(strategy);
         let opposed: i64 = others
-            .map(|other| self.held_against(other, key, opposite(closing)))
+            .map(|other| self.opposing_qty(other, key, opposite(closing)))
             .sum();
         let held = -closing.sign() * self.ledgers.account.at(key.0, key.1).position.qty;
         let covered = (held - self.closes_under_way(key, closing)).max(0);
@@ -129,13 +134,13 @@ impl Engine {
         let mut held = own.filter(|(_, _, holding)| holding.position.qty != 0);
         held.any(|(id, side, holding)| {
             let closing = closing_side(holding.position.qty);
-            let whole = self.held_against(strategy, (id, side), closing);
+            let whole = self.opposing_qty(strategy, (id, side), closing);
             self.left_to_opposite(strategy, (id, side), closing, whole) > 0
         })
     }
 
     /// The quantity that open closing orders may still close.
-    pub(super) fn closes_under_way(&self, (id, position_side): Key, closing: Side) -> i64 {
+    pub(super) fn closes_under_way(&self, (id, position_side): PositionKey, closing: Side) -> i64 {
         let orders = self.orders.iter().filter(|order| {
             let terms = &order.terms;
             self.is_flattening(order.strategy)

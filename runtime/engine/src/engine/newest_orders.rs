@@ -1,13 +1,13 @@
 //! Requests for the newest orders of each instrument, at a start and if the venue does not list the
 //! account's trades (`windvane_evidence::newest_orders`).
 
-use windvane_evidence::newest_orders::NewestAnswer;
+use windvane_evidence::newest_orders::NewestOrdersResponse;
 use windvane_evidence::recent_orders::RECENT_MS;
 use windvane_model::effect::{Effect, Notice};
 use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::order::Surface;
 use windvane_model::protocol::{Outcome, Request};
-use windvane_model::truth::{Subject, TradedOrder, Truth};
+use windvane_model::state_report::{StateReport, Subject, TradedOrder};
 
 use super::Engine;
 
@@ -56,14 +56,14 @@ impl Engine {
     pub(super) fn take_newest_orders(
         &mut self,
         instrument: InstrumentId,
-        outcome: &Outcome<Truth>,
+        outcome: &Outcome<StateReport>,
     ) {
         let surface = self.surface_of(instrument);
         match self.newest_orders.take_answer(instrument, outcome) {
-            NewestAnswer::Nothing => return,
-            NewestAnswer::Refused => self.end_newest_orders(surface),
-            NewestAnswer::Listed(orders) => {
-                self.judge_newest_orders(surface, orders);
+            NewestOrdersResponse::Nothing => return,
+            NewestOrdersResponse::Refused => self.end_newest_orders(surface),
+            NewestOrdersResponse::Listed(orders) => {
+                self.check_newest_orders(surface, orders);
                 self.ask_for_newest_orders();
             }
         }
@@ -71,13 +71,13 @@ impl Engine {
         self.update_state();
     }
 
-    fn judge_newest_orders(&mut self, surface: Surface, orders: &[TradedOrder]) {
+    fn check_newest_orders(&mut self, surface: Surface, orders: &[TradedOrder]) {
         let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
         let oldest = self.now.plus_ns(offset_ns).plus_ms(-RECENT_MS);
         let is_recent =
             |order: &&TradedOrder| order.placed == Time::default() || order.placed >= oldest;
         for order in orders.iter().filter(is_recent) {
-            self.judge_traded_order(surface, order);
+            self.check_traded_order(surface, order);
         }
     }
 

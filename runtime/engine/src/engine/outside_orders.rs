@@ -1,12 +1,12 @@
 //! Queries for outside orders whose trades closed a position, and what follows from the responses
 //! (`windvane_evidence::outside_orders`).
 
-use windvane_evidence::outside_orders::Found;
+use windvane_evidence::outside_orders::OutsideOrderAnswer;
 use windvane_model::effect::Effect;
 use windvane_model::ids::{InstrumentId, VenueOrderId};
 use windvane_model::order::Surface;
 use windvane_model::protocol::{Outcome, Request};
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 
 use super::Engine;
 
@@ -39,7 +39,7 @@ impl Engine {
         &mut self,
         instrument: InstrumentId,
         order_id: VenueOrderId,
-        outcome: &Outcome<Truth>,
+        outcome: &Outcome<StateReport>,
     ) {
         let key = (instrument, order_id);
         let answer = self.outside_orders.take_answer(key, outcome, self.now);
@@ -47,13 +47,13 @@ impl Engine {
             return;
         };
         match found {
-            Found::Forced(order) => {
+            OutsideOrderAnswer::Forced(order) => {
                 self.take_forced_order(order);
             }
-            Found::ByHand => self.explain_close_by_hand(key),
-            Found::Unknown(made) => self.report_unknown_order(key, made),
+            OutsideOrderAnswer::ByHand => self.explain_close_by_hand(key),
+            OutsideOrderAnswer::Unknown(made) => self.report_unknown_order(key, made),
         }
-        if !self.outside_orders.inquires_after(instrument) {
+        if !self.outside_orders.queries_outside_order(instrument) {
             self.stated_closes.remove(&(instrument, position_side));
         }
         self.settle_outside_closes(Surface::Futures);

@@ -1,12 +1,12 @@
-//! Strategies give up positions that an outside party closed (`outside`).
+//! Strategies give up positions that an outside party closed (`outside_closes`).
 //!
 //! The engine takes the closed quantity from the strategies that held it, in proportion, at the
 //! price of the close. The average price of the unowned position may differ, because outside
 //! parties may have opened the other side since.
 
-use windvane_evidence::Key;
+use windvane_evidence::PositionKey;
 use windvane_evidence::close_values::CloseValue;
-use windvane_evidence::forced::Due;
+use windvane_evidence::forced::DueClose;
 use windvane_model::decimal::Amount;
 use windvane_model::effect::Notice;
 use windvane_model::forced::ForcedCloseReport;
@@ -19,16 +19,16 @@ impl Engine {
     /// Takes the closed quantities from the strategies that held them, in proportion.
     pub(super) fn settle_outside_closes(&mut self, surface: Surface) {
         if surface != Surface::Futures
-            || self.outside.has_none_due()
+            || self.outside_closes.has_none_due()
             || self.evidence().misses_fill(surface)
         {
             return;
         }
-        for (key, due) in self.outside.take_all_due() {
+        for (key, due) in self.outside_closes.take_all_due() {
             if self.awaits_forced_orders(key.0) {
                 // The venue may have closed the position: such a close is settled with the figures
                 // of its order.
-                self.outside.put_back(key, due);
+                self.outside_closes.put_back(key, due);
                 continue;
             }
             self.explained_closes.remove(&key);
@@ -51,7 +51,7 @@ impl Engine {
     /// it: they held it at that time.
     fn share_rest_of_close(
         &mut self,
-        (id, side): Key,
+        (id, side): PositionKey,
         closing: Side,
         (qty, quote): (i64, Option<Amount>),
         made: Time,
@@ -59,7 +59,7 @@ impl Engine {
         let external = &self.ledgers.external.at(id, side).position;
         let whole = external.qty.saturating_abs().max(qty);
         let average = Amount(external.cost.part(qty, whole.max(1)).0.abs());
-        let due = Due {
+        let due = DueClose {
             side: closing,
             position_side: side,
             qty,
@@ -82,7 +82,7 @@ impl Engine {
     /// Settles one close, and returns the part that no strategy holds.
     fn settle_outside_close(
         &mut self,
-        key: Key,
+        key: PositionKey,
         closing: Side,
         missing: i64,
         value: Option<CloseValue>,
@@ -96,7 +96,7 @@ impl Engine {
             .sum();
         let mut left = missing.min(whole);
         let rest = missing - left;
-        let until = self.outside.read_until(key, closing);
+        let until = self.outside_closes.snapshot_close_until(key, closing);
         for index in 0..self.strategies.len() {
             let own = held(self, index);
             if own == 0 || left == 0 {
@@ -123,8 +123,13 @@ impl Engine {
             // Without a snapshot, an outside party's event reported the close, so the close was not
             // an own fill.
             if let Some(until) = until {
-                self.outside
-                    .note_settled((strategy, key.0, key.1), closing, share, quote, until);
+                self.outside_closes.note_settled(
+                    (strategy, key.0, key.1),
+                    closing,
+                    share,
+                    quote,
+                    until,
+                );
             }
         }
         rest
@@ -134,23 +139,28 @@ impl Engine {
     /// explains. A late own fill may still turn out to be the close.
     pub(super) fn note_settled_shares(
         &mut self,
-        key: Key,
+        key: PositionKey,
         closing: Side,
         report: &ForcedCloseReport,
     ) {
-        let Some(until) = self.outside.read_until(key, closing) else {
+        let Some(until) = self.outside_closes.snapshot_close_until(key, closing) else {
             return;
         };
         for share in &report.shares {
             let quote = report.quote.part(share.qty, report.qty.max(1));
             let key = (share.strategy, key.0, key.1);
-            self.outside
+            self.outside_closes
                 .note_settled(key, closing, share.qty, quote, until);
         }
     }
 
     /// Cancels orders of a strategy that would close more than it holds, the newest first.
-    pub(super) fn cancel_exits(&mut self, strategy: StrategyId, (id, side): Key, closing: Side) {
+    pub(super) fn cancel_exits(
+        &mut self,
+        strategy: StrategyId,
+        (id, side): PositionKey,
+        closing: Side,
+    ) {
         let holding = &self.ledgers.strategies[usize::from(strategy.0)].at(id, side);
         let held = (-closing.sign() * holding.position.qty).max(0);
         let exits = self.orders.of(strategy, Some(id));

@@ -6,7 +6,7 @@ use windvane_model::effect::Effect;
 use windvane_model::ids::{InstrumentId, Time, VenueOrderId};
 use windvane_model::order::Surface;
 use windvane_model::protocol::{Outcome, Request};
-use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, StateReport, Subject};
 
 use super::Engine;
 
@@ -57,7 +57,7 @@ impl Engine {
 
     /// Called after the account of a surface was read. `orders_asked` is when open orders were
     /// requested.
-    pub(super) fn account_was_read(&mut self, surface: Surface, orders_asked: Option<Time>) {
+    pub(super) fn handle_account_read(&mut self, surface: Surface, orders_asked: Option<Time>) {
         self.ask_for_recent_orders();
         self.ask_for_newest_orders();
         let watch = self.instance_watch();
@@ -101,8 +101,10 @@ impl Engine {
             |id: InstrumentId| held_back.contains(&instruments[usize::from(id.0)].surface);
         let was_asked = self.recent_orders.give_up(now, is_held_back);
         self.give_up_newest_orders();
-        let lines = self.live.iter().flat_map(|live| live.lines.values());
-        let was_read = lines.map(|line| line.clean).any(|clean| clean.is_some());
+        let connections = self.live.iter().flat_map(|live| live.connections.values());
+        let was_read = connections
+            .map(|connection| connection.last_clean_round)
+            .any(|clean| clean.is_some());
         if was_asked || was_read {
             self.ask_for_recent_orders();
             self.ask_for_newest_orders();
@@ -115,7 +117,7 @@ impl Engine {
         &mut self,
         instrument: InstrumentId,
         order_id: VenueOrderId,
-        outcome: &Outcome<Truth>,
+        outcome: &Outcome<StateReport>,
     ) {
         let key = (instrument, order_id);
         let answer = self.recent_orders.take_answer(key, outcome, self.now);
@@ -123,7 +125,7 @@ impl Engine {
             return;
         };
         if let Some(order) = order {
-            self.judge_traded_order(self.surface_of(instrument), order);
+            self.check_traded_order(self.surface_of(instrument), order);
         }
         self.finish_instance_watch();
         self.update_state();

@@ -10,15 +10,15 @@
 
 use std::collections::VecDeque;
 
-use windvane_evidence::line::{Answered, OF_ANY_ROUTE, RETRY_MS, Round, Step};
+use windvane_evidence::connection::{OF_ANY_ROUTE, RETRY_MS, ResponseMatch, Round, RoundStep};
 use windvane_model::effect::{Effect, Notice};
 use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId};
 use windvane_model::order::Surface;
 use windvane_model::order_state::OrderMove;
 use windvane_model::planted;
 use windvane_model::protocol::{Outcome, Request};
+use windvane_model::state_report::{AccountSnapshot, OpenOrder, StateReport, Subject};
 use windvane_model::timer::Timer;
-use windvane_model::truth::{AccountTruth, OpenOrder, Subject, Truth};
 
 use super::Engine;
 use super::replies::AFTER_WAIT_MS;
@@ -35,21 +35,21 @@ const KEY_TRIES: u32 = 3;
 impl Engine {
     /// Begins a round, or restarts the running one.
     pub(super) fn begin_round(&mut self, surface: Surface) {
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        line.give_up_round();
-        line.round.step = Step::Orders;
+        connection.give_up_round();
+        connection.round.step = RoundStep::Orders;
         self.ask_next(surface);
     }
 
     /// Handles the reconciliation timer of a surface: begins the next round, or tries again.
     pub(super) fn reconcile(&mut self, surface: Surface) {
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        match line.round.step {
-            Step::Idle => self.begin_round(surface),
+        match connection.round.step {
+            RoundStep::Idle => self.begin_round(surface),
             _ => self.ask_next(surface),
         }
     }
@@ -57,20 +57,20 @@ impl Engine {
     /// Repeats requests that were not answered at all.
     pub(super) fn retry_round(&mut self, surface: Surface) {
         let now = self.now;
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        if line.drop_overdue(now) {
+        if connection.drop_overdue(now) {
             self.ask_next(surface);
         }
     }
 
     pub(super) fn ask_next(&mut self, surface: Surface) {
         let now = self.now;
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        if line.round.is_asked() {
+        if connection.round.is_asked() {
             return;
         }
         if let Some(until) = self.venue_wait(surface) {
@@ -78,25 +78,27 @@ impl Engine {
             self.timers.set(until.plus_ms(AFTER_WAIT_MS), timer);
             return;
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        match &line.round.step {
-            Step::Trades(left) if left.is_empty() => line.round.step = Step::Account,
-            Step::Fees(left) if left.is_empty() && line.round.is_of_fees() => {
-                line.round = Round::default();
+        match &connection.round.step {
+            RoundStep::Trades(left) if left.is_empty() => {
+                connection.round.step = RoundStep::Account
+            }
+            RoundStep::Fees(left) if left.is_empty() && connection.round.is_of_fees() => {
+                connection.round = Round::default();
                 self.plan_round(surface, None);
                 return;
             }
-            Step::Fees(left) if left.is_empty() => line.round.step = Step::Account,
+            RoundStep::Fees(left) if left.is_empty() => connection.round.step = RoundStep::Account,
             _ => {}
         }
-        let subject = match &line.round.step {
-            Step::Idle => return,
-            Step::Orders => Subject::OpenOrders { surface },
-            Step::Account => Subject::Account { surface },
-            Step::Income => self.incomes.subject(),
-            Step::Trades(left) => {
+        let subject = match &connection.round.step {
+            RoundStep::Idle => return,
+            RoundStep::Orders => Subject::OpenOrders { surface },
+            RoundStep::Account => Subject::Account { surface },
+            RoundStep::Income => self.incomes.subject(),
+            RoundStep::Trades(left) => {
                 let instrument = left.front().copied().unwrap_or_default();
                 let verified = self.verified_trade(instrument);
                 Subject::Trades {
@@ -104,15 +106,15 @@ impl Engine {
                     from: verified.map(|id| TradeId(id.0 + 1)),
                 }
             }
-            Step::Fees(left) => {
+            RoundStep::Fees(left) => {
                 let instrument = left.front().copied().unwrap_or_default();
                 let from = self.evidence().first_late_fee(instrument);
                 Subject::Trades { instrument, from }
             }
         };
         if self
-            .line_mut(surface)
-            .is_some_and(|line| !line.ask(subject, now))
+            .connection_mut(surface)
+            .is_some_and(|connection| !connection.ask(subject, now))
         {
             return;
         }
@@ -122,7 +124,11 @@ impl Engine {
         });
     }
 
-    pub(super) fn handle_truth(&mut self, subject: &Subject, outcome: &Outcome<Truth>) {
+    pub(super) fn handle_state_report(
+        &mut self,
+        subject: &Subject,
+        outcome: &Outcome<StateReport>,
+    ) {
         let surface = match subject {
             Subject::OpenOrders { surface } | Subject::Account { surface } => *surface,
             Subject::Trades { instrument, .. } => match self.instrument(*instrument) {
@@ -136,7 +142,7 @@ impl Engine {
                 return;
             }
             Subject::Rules { surface } => {
-                self.take_listing(*surface, outcome);
+                self.take_rules_response(*surface, outcome);
                 return;
             }
             Subject::OutsideOrder {
@@ -162,98 +168,107 @@ impl Engine {
                 return;
             }
         };
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        match line.take_answer(subject) {
-            Answered::OfEarlier => {
+        match connection.take_answer(subject) {
+            ResponseMatch::AbandonedRound => {
                 self.ask_next(surface);
                 return;
             }
-            Answered::NotAsked => return,
-            Answered::OfRound => {}
+            ResponseMatch::NotRequested => return,
+            ResponseMatch::RunningRound => {}
         }
         match outcome {
-            Outcome::Done(truth) => {
-                line.round.succeed();
-                self.take_truth(surface, subject, truth);
+            Outcome::Done(state_report) => {
+                connection.round.succeed();
+                self.take_state_report(surface, subject, state_report);
             }
             Outcome::Refused(refusal)
                 if matches!(subject, Subject::Trades { .. })
                     && (!OF_ANY_ROUTE.contains(&refusal.code)
                         || (OF_THE_KEY.contains(&refusal.code)
-                            && line.round.failures() >= KEY_TRIES)) =>
+                            && connection.round.failures() >= KEY_TRIES)) =>
             {
                 // The venue has no such route for this key: the engine queries orders one by one
                 // instead.
-                line.round.succeed();
-                line.no_trades = true;
-                line.round.step = Step::Account;
+                connection.round.succeed();
+                connection.no_trades = true;
+                connection.round.step = RoundStep::Account;
                 self.list_orders_for_trades(surface);
-                self.explain_statement(surface);
+                self.settle_account_event(surface);
                 self.ask_next(surface);
             }
             Outcome::Refused(refusal)
                 if matches!(subject, Subject::Income { .. })
                     && !OF_ANY_ROUTE.contains(&refusal.code) =>
             {
-                self.miss_income(surface, true);
+                self.handle_missing_income(surface, true);
                 self.ask_next(surface);
             }
             Outcome::Refused(_) | Outcome::Unknown => {
-                let wait_ms = line.round.fail();
+                let wait_ms = connection.round.fail();
                 if matches!(subject, Subject::Income { .. }) {
-                    self.miss_income(surface, false);
+                    self.handle_missing_income(surface, false);
                 }
-                self.later(surface, wait_ms);
+                self.reconcile_later(surface, wait_ms);
             }
         }
     }
 
-    fn take_truth(&mut self, surface: Surface, subject: &Subject, truth: &Truth) {
-        match (subject, truth) {
-            (Subject::OpenOrders { .. }, Truth::OpenOrders(open)) => {
+    fn take_state_report(
+        &mut self,
+        surface: Surface,
+        subject: &Subject,
+        state_report: &StateReport,
+    ) {
+        match (subject, state_report) {
+            (Subject::OpenOrders { .. }, StateReport::OpenOrders(open)) => {
                 self.take_open_orders(surface, open);
                 self.plan_trades(surface);
                 self.ask_next(surface);
             }
-            (Subject::Trades { instrument, .. }, Truth::Trades { trades, more }) => {
-                let step = self.line_mut(surface).map(|line| &line.round.step);
-                if matches!(step, Some(Step::Fees(_))) {
+            (Subject::Trades { instrument, .. }, StateReport::Trades { trades, more }) => {
+                let step = self
+                    .connection_mut(surface)
+                    .map(|connection| &connection.round.step);
+                if matches!(step, Some(RoundStep::Fees(_))) {
                     self.take_fee_trades(*instrument, trades, *more);
                 } else {
                     self.take_trades(surface, *instrument, trades, *more);
                 }
             }
-            (Subject::Account { .. }, Truth::Account(account)) => {
-                let orders_asked = self.orders_asked(surface);
+            (Subject::Account { .. }, StateReport::Account(account)) => {
+                let orders_asked = self.orders_requested_at(surface);
                 self.take_account(surface, account);
-                self.account_was_read(surface, orders_asked);
+                self.handle_account_read(surface, orders_asked);
             }
-            (Subject::Income { .. }, Truth::Income { entries, more }) => {
+            (Subject::Income { .. }, StateReport::Income { entries, more }) => {
                 self.take_income(surface, entries, *more);
             }
             // The response belongs to another request, which is a bug of the driver: the round
             // tries again.
-            _ => self.later(surface, RETRY_MS.1),
+            _ => self.reconcile_later(surface, RETRY_MS.1),
         }
     }
 
     /// Starts the next round now, unless one runs.
     pub(super) fn reconcile_soon(&mut self, surface: Surface) {
         let now = self.now;
-        let line = self.line_mut(surface);
-        if line.is_some_and(|line| line.stream_up && matches!(line.round.step, Step::Idle)) {
+        let connection = self.connection_mut(surface);
+        if connection.is_some_and(|connection| {
+            connection.stream_up && matches!(connection.round.step, RoundStep::Idle)
+        }) {
             self.timers.set(now, Timer::Reconcile { surface });
         }
     }
 
     /// When the running round requested open orders.
-    pub(super) fn orders_asked(&mut self, surface: Surface) -> Option<Time> {
-        self.line_mut(surface)?.round.orders_asked
+    pub(super) fn orders_requested_at(&mut self, surface: Surface) -> Option<Time> {
+        self.connection_mut(surface)?.round.orders_asked
     }
 
-    pub(super) fn later(&mut self, surface: Surface, wait_ms: i64) {
+    pub(super) fn reconcile_later(&mut self, surface: Surface, wait_ms: i64) {
         let at = self.now.plus_ms(wait_ms);
         self.timers.set(at, Timer::Reconcile { surface });
     }
@@ -261,14 +276,14 @@ impl Engine {
     /// Updates own orders by the list of open orders. Listed orders take the listed state; the
     /// engine queries each order that is not listed.
     fn take_open_orders(&mut self, surface: Surface, open: &[OpenOrder]) {
-        self.look_for_instances(surface, open);
+        self.check_orders_for_instance(surface, open);
         let mut external = Vec::new();
         for order in open {
             if !self.take_open_order(order) {
                 external.push(*order);
             }
         }
-        self.list_external(surface, external);
+        self.list_external_orders(surface, external);
         let listed = |id| open.iter().any(|order| order.report.client_order_id == id);
         let missing: Vec<OrderSeq> = self
             .orders
@@ -282,7 +297,7 @@ impl Engine {
             .collect();
         for seq in missing {
             if planted!(WipeOnMissing) {
-                self.wipe(seq);
+                self.end_unlisted(seq);
             }
             let order = self.orders.known_mut(seq);
             if let Some(denied) = order.and_then(|order| order.denied.as_mut()) {
@@ -295,7 +310,7 @@ impl Engine {
     }
 
     /// For the planted bug under which unlisted orders count as ended.
-    fn wipe(&mut self, seq: OrderSeq) {
+    fn end_unlisted(&mut self, seq: OrderSeq) {
         if let Some(order) = self.orders.live(seq) {
             let before = order.state;
             self.move_order(seq, OrderMove::Cancel, before, false);
@@ -341,28 +356,32 @@ impl Engine {
 
     /// Ends a round whose snapshot shows an earlier state of the account: nothing newer was
     /// compared.
-    pub(super) fn end_round_of_the_past(&mut self, surface: Surface, account: &AccountTruth) {
-        if self.evidence().was_so_since_cut(surface, account) {
-            self.end_cut_by_round(surface);
+    pub(super) fn end_round_with_stale_snapshot(
+        &mut self,
+        surface: Surface,
+        account: &AccountSnapshot,
+    ) {
+        if self.evidence().was_true_since_connect(surface, account) {
+            self.clear_lost_events(surface);
         }
         self.end_round_with(surface, false);
     }
 
     fn end_round_with(&mut self, surface: Surface, is_compared: bool) {
         if is_compared {
-            self.end_cut_by_round(surface);
+            self.clear_lost_events(surface);
         }
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let whole = std::mem::take(&mut line.round).orders_asked;
+        let whole = std::mem::take(&mut connection.round).orders_asked;
         self.plan_round(surface, whole);
-        self.explain_statement(surface);
-        self.forget_statement(surface, whole);
-        self.tell_round(surface, true);
+        self.settle_account_event(surface);
+        self.drop_account_event(surface, whole);
+        self.notify_round(surface, true);
         if let Some(asked) = whole {
-            self.round_is_clean(surface);
-            self.examine_outside_closes(surface, asked, is_compared);
+            self.handle_clean_round(surface);
+            self.request_orders_of_outside_closes(surface, asked, is_compared);
             self.settle_outside_closes(surface);
         }
         if surface == Surface::Spot && is_compared {
@@ -375,26 +394,31 @@ impl Engine {
     fn plan_round(&mut self, surface: Surface, whole: Option<Time>) {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        let (reconcile_ms, doubted) = (live.config.reconcile_ms, live.is_unexplained(surface));
-        let Some(line) = live.lines.get_mut(&surface) else {
+        let (reconcile_ms, is_unexplained) =
+            (live.config.reconcile_ms, live.is_unexplained(surface));
+        let Some(connection) = live.connections.get_mut(&surface) else {
             return;
         };
-        line.clean = whole.or(line.clean);
-        let most_ms = if line.stream_up { i64::MAX } else { BLIND_MS };
+        connection.last_clean_round = whole.or(connection.last_clean_round);
+        let most_ms = if connection.stream_up {
+            i64::MAX
+        } else {
+            BLIND_MS
+        };
         let reconcile_ms = reconcile_ms.min(most_ms);
-        let due = match line.clean {
-            _ if whole.is_none() && doubted => now,
+        let due = match connection.last_clean_round {
+            _ if whole.is_none() && is_unexplained => now,
             asked => asked.unwrap_or(now).plus_ms(reconcile_ms).max(now),
         };
         let due = self
-            .cut_ends(surface)
+            .lost_events_end(surface)
             .map_or(due, |ends| due.min(ends.max(now)));
         if !planted!(ForgetToReconcile) {
             self.timers.set(due, Timer::Reconcile { surface });
         }
     }
 
-    pub(super) fn tell_round(&mut self, surface: Surface, clean: bool) {
+    pub(super) fn notify_round(&mut self, surface: Surface, clean: bool) {
         self.notices.push_back(Notice::Reconciled {
             time: self.now,
             surface,

@@ -1,8 +1,8 @@
 //! The venue's responses to requests, and the life of own orders.
 
-use windvane_evidence::outside::REDUCES_NOTHING;
-use windvane_evidence::past::READ_LAG_MS;
-use windvane_evidence::stated_fills::Statement;
+use windvane_evidence::fills_from_totals::OrderTotals;
+use windvane_evidence::outside_closes::REDUCES_NOTHING;
+use windvane_evidence::stale_reports::READ_LAG_MS;
 use windvane_model::config::OnFault;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Effect, Notice};
@@ -13,9 +13,9 @@ use windvane_model::order_state::{OrderMove, OrderState};
 use windvane_model::orders::Order;
 use windvane_model::planted;
 use windvane_model::protocol::{OrderReport, OrderUpdate, Outcome, Reply, Request};
-use windvane_model::run_state::Latch;
+use windvane_model::run_state::KillSwitch;
+use windvane_model::state_report::Subject;
 use windvane_model::timer::Timer;
-use windvane_model::truth::Subject;
 
 use super::{Engine, narrow};
 
@@ -49,7 +49,7 @@ fn is_absence(code: i32) -> bool {
 impl Engine {
     pub(super) fn handle_reply(&mut self, reply: &Reply) {
         if let Some(surface) = self.refused_for_its_time(reply) {
-            self.doubt_clock(surface);
+            self.degrade_for_clock(surface);
         }
         match reply {
             Reply::Placed {
@@ -64,7 +64,7 @@ impl Engine {
                 client_order_id,
                 outcome,
             } => self.handle_queried(client_order_id, outcome),
-            Reply::Read { subject, outcome } => self.handle_truth(subject, outcome),
+            Reply::Read { subject, outcome } => self.handle_state_report(subject, outcome),
             Reply::Countdown {
                 instrument,
                 outcome,
@@ -72,12 +72,12 @@ impl Engine {
                 self.note_countdown(*instrument, outcome);
                 self.handle_countdown(*instrument, outcome);
             }
-            Reply::Margins(told) => {
-                for terms in told {
+            Reply::Margins(reported) => {
+                for terms in reported {
                     self.note_margin(terms, false);
                 }
             }
-            Reply::Stated(positions) => self.note_stated(positions),
+            Reply::Stated(positions) => self.note_all_positions(positions),
             // The engine cancels by id, and never changes mode or leverage.
             Reply::CanceledAll { .. } | Reply::PositionMode { .. } | Reply::Leverage { .. } => {}
         }
@@ -198,7 +198,7 @@ impl Engine {
                 }
                 self.forget_exposure(seq);
                 self.ask_later(seq);
-                self.move_order(seq, OrderMove::LoseTrack, before, false);
+                self.move_order(seq, OrderMove::OutcomeUnknown, before, false);
             }
         }
     }
@@ -246,7 +246,7 @@ impl Engine {
                 Outcome::Refused(refusal) => refusal.code,
                 _ => 0,
             };
-            order.questions.answered(is_absence(code));
+            order.queries.answered(is_absence(code));
         }
         match outcome {
             Outcome::Done(report) => {
@@ -254,10 +254,10 @@ impl Engine {
                 // the order must not rest.
                 self.timers.cancel(Timer::AskForOrder { order: seq });
                 self.take_report(seq, report);
-                self.cancel_what_must_not_rest(seq);
+                self.cancel_if_must_not_rest(seq);
             }
             Outcome::Refused(refusal) if is_absence(refusal.code) && self.live.is_some() => {
-                self.take_absence(seq);
+                self.handle_order_not_found(seq);
             }
             // A missing order alone decides nothing (`docs/promises.md#2-unknown-is-a-state`).
             Outcome::Refused(_) | Outcome::Unknown => {
@@ -270,7 +270,7 @@ impl Engine {
 
     /// Cancels an order that rests although it must not. Its cancel was requested and may have been
     /// lost, or the account or its strategy is halted, or its strategy is quarantined.
-    pub(super) fn cancel_what_must_not_rest(&mut self, seq: OrderSeq) {
+    pub(super) fn cancel_if_must_not_rest(&mut self, seq: OrderSeq) {
         let Some(order) = self.orders.live(seq) else {
             return;
         };
@@ -307,14 +307,14 @@ impl Engine {
         let quarantined = state.fault.is_some() && state.config.on_fault != OnFault::Keep;
         let live = self.live.as_ref();
         let stopping = live.is_some_and(|live| live.stopping) && !self.keeps_orders();
-        let halted = self.halted() || state.latch == Latch::Halted;
+        let halted = self.halted() || state.kill_switch == KillSwitch::Halted;
         halted || quarantined || stopping
     }
 
     /// Takes the venue's state of an order. Its fills arrive on the stream; until then, the order
     /// stays open for the missing quantity.
     pub(super) fn take_report(&mut self, seq: OrderSeq, report: &OrderReport) {
-        if self.is_of_triggered(seq, report.order_id, report.executed_qty.0) {
+        if self.concerns_triggered_order(seq, report.order_id, report.executed_qty.0) {
             return;
         }
         let Some(order) = self.orders.known_mut(seq) else {
@@ -325,7 +325,7 @@ impl Engine {
         order.lost = None;
         let seen_again = order.denied.take().is_some();
         if report.status.is_final() {
-            order.told_over = Some(report.update_time);
+            order.reported_final = Some(report.update_time);
         }
         let before = order.state;
         let mv = match report.status {
@@ -342,7 +342,7 @@ impl Engine {
         self.move_order(seq, mv, before, false);
         self.watch_for_missing_fill(seq, report);
         if seen_again {
-            self.look_again_after_denial(report.instrument);
+            self.reconcile_after_denial(report.instrument);
         }
     }
 
@@ -366,7 +366,7 @@ impl Engine {
             if now >= since.plus_ms(missed_ms) {
                 self.recover(seq, instrument, report);
                 if reads > 0 {
-                    self.doubt_missing_fill(seq);
+                    self.degrade_for_missing_fill(seq);
                 }
             }
         }
@@ -392,7 +392,7 @@ impl Engine {
             self.end_missing_fill(seq);
             return;
         }
-        self.state_skipped_fill(seq, update);
+        self.wait_for_skipped_fill(seq, update);
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
@@ -416,11 +416,11 @@ impl Engine {
             return;
         }
         let surface = self.surface_of(instrument);
-        let doubt = DegradedReason::Reconciliation(surface);
+        let reason = DegradedReason::Reconciliation(surface);
         if self
             .live
             .as_ref()
-            .is_some_and(|live| live.doubts_any(&[doubt]))
+            .is_some_and(|live| live.is_degraded_for(&[reason]))
         {
             self.reconcile_soon(surface);
         }
@@ -442,7 +442,7 @@ impl Engine {
 
     /// Marks the account as not reconciled, because a fill is still missing after the order or the
     /// trades were read.
-    pub(super) fn doubt_missing_fill(&mut self, seq: OrderSeq) {
+    pub(super) fn degrade_for_missing_fill(&mut self, seq: OrderSeq) {
         let missing = |order: &Order| order.reported_qty > order.executed_qty;
         let Some(order) = self.orders.known(seq).filter(|order| missing(order)) else {
             return;
@@ -458,22 +458,24 @@ impl Engine {
     /// fee.
     fn recover(&mut self, seq: OrderSeq, instrument: InstrumentId, report: &OrderReport) {
         let surface = self.surface_of(instrument);
-        let tells_trades = self.line_mut(surface).is_some_and(|line| !line.no_trades);
+        let serves_account_trades = self
+            .connection_mut(surface)
+            .is_some_and(|connection| !connection.no_trades);
         let now = self.now;
         let may_be_listed = |order: &Order| {
             let behind = order.missing_since.map(|since| since.plus_ms(READ_LAG_MS));
             order.trade_reads < TRADE_READS_MIN || behind.is_some_and(|until| now < until)
         };
         if let Some(order) = self.orders.known_mut(seq)
-            && tells_trades
+            && serves_account_trades
             && may_be_listed(order)
         {
             order.trade_reads += 1;
             self.read_trades(surface, instrument);
             return;
         }
-        let stated = Statement::of(report);
-        self.make_up_fill(seq, &stated);
+        let stated = OrderTotals::of(report);
+        self.derive_fill(seq, &stated);
     }
 
     /// Handles a report that the venue knows no such order. It proves that the order does not exist
@@ -481,7 +483,7 @@ impl Engine {
     /// must be too old to be accepted (`docs/promises.md#2-unknown-is-a-state`), and a query that
     /// is behind must show an order that arrived last. The response itself may be old when it
     /// arrives.
-    fn take_absence(&mut self, seq: OrderSeq) {
+    fn handle_order_not_found(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(absence_ms) = self.live.as_ref().map(|live| live.config.absence_ms) else {
             return;
@@ -507,12 +509,12 @@ impl Engine {
             return;
         }
         if order.is_confirmed() && !forgets {
-            self.take_denial(seq);
+            self.handle_denial(seq);
             return;
         }
         let lost = *order.lost.get_or_insert(now);
         let over = lost.plus_ms(absence_ms).plus_ms(READ_LAG_MS);
-        let is_over = !is_uncounted && order.questions.was_absent_at(over);
+        let is_over = !is_uncounted && order.queries.was_absent_at(over);
         if !is_over && !planted!(AbsenceIsRejected) {
             self.ask_later(seq);
             return;
@@ -527,12 +529,12 @@ impl Engine {
         };
         let before = order.state;
         order.reported_qty = order.executed_qty;
-        self.tell_adjustment(Adjustment::Absent { order: seq }, Cause::Absence);
+        self.report_adjustment(Adjustment::Absent { order: seq }, Cause::Absence);
         self.move_order(seq, mv, before, false);
     }
 
     /// Marks an order as unknown: the dead man's switch may have cancelled it.
-    pub(super) fn lose(&mut self, seq: OrderSeq) {
+    pub(super) fn mark_unknown(&mut self, seq: OrderSeq) {
         let now = self.now;
         let Some(order) = self.orders.known_mut(seq) else {
             return;
@@ -540,7 +542,7 @@ impl Engine {
         order.lost = order.lost.or(Some(now));
         let before = order.state;
         self.forget_exposure(seq);
-        self.move_order(seq, OrderMove::DegradedReason, before, false);
+        self.move_order(seq, OrderMove::MayBeCanceled, before, false);
     }
 
     /// Moves an order along its state table, reports it to its strategy, and ends it once no fill
@@ -565,14 +567,14 @@ impl Engine {
             _ => moved && (state != before || filled),
         };
         if tells {
-            self.tell_order(seq, strategy);
+            self.deliver_order(seq, strategy);
         }
         if over == Some(true) {
             self.end_order(seq, strategy);
         }
     }
 
-    pub(super) fn tell_order(&mut self, seq: OrderSeq, strategy: StrategyId) {
+    pub(super) fn deliver_order(&mut self, seq: OrderSeq, strategy: StrategyId) {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
@@ -589,7 +591,7 @@ impl Engine {
         let is_end = order.is_settled();
         let event = self.event(EventKind::OrderUpdate, id, 0, fields, seq.0 as i64);
         if is_end {
-            self.note_end(strategy, seq, event.sequence);
+            self.note_order_end(strategy, seq, event.sequence);
         }
         self.deliver(strategy, event);
     }
@@ -649,7 +651,7 @@ impl Engine {
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
-        if order.questions.is_awaited(now) {
+        if order.queries.is_awaited(now) {
             self.ask_later(seq);
             return;
         }
@@ -661,12 +663,12 @@ impl Engine {
         }
         let order = self.orders.known(seq);
         if order.is_some_and(|order| self.is_missing_too_long(order)) {
-            self.doubt_missing_fill(seq);
+            self.degrade_for_missing_fill(seq);
         }
         let Some(order) = self.orders.known_mut(seq) else {
             return;
         };
-        order.questions.ask(now);
+        order.queries.ask(now);
         let request = Request::Query {
             instrument: order.instrument(),
             client_order_id: order.client_order_id,

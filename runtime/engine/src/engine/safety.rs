@@ -11,7 +11,7 @@ use windvane_model::ids::{InstrumentId, StrategyId};
 use windvane_model::input::{Command, FaultKind};
 use windvane_model::live::OnStop;
 use windvane_model::planted;
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 
 use super::Engine;
 
@@ -28,7 +28,7 @@ impl Engine {
         }
         let is_held = self.ledgers.account.holds(instrument);
         if self.limits.watches_equity()
-            && (is_held || self.stated_fills.waits_in(instrument, &self.orders))
+            && (is_held || self.fills_from_totals.waits_in(instrument, &self.orders))
         {
             self.watch_account();
         }
@@ -64,7 +64,7 @@ impl Engine {
     fn watch_account(&mut self) {
         let Some(equity) = self.equity() else { return };
         let evidence = self.evidence();
-        let equity = equity + evidence.fees_to_come() + evidence.gain_of_stated_fills();
+        let equity = equity + evidence.fees_to_come() + evidence.gain_of_fills_from_totals();
         let best = evidence.best_equity(equity);
         let (now, base) = (self.now, Amount::ZERO);
         let breach = match best {
@@ -86,7 +86,7 @@ impl Engine {
     /// A strategy's equity is its profit. Its drawdown is measured from the account's start equity
     /// plus the strategy's peak profit.
     fn watch_strategies(&mut self, concerned: impl Fn(&Ledger) -> bool) {
-        if self.evidence().strategies_wait() {
+        if self.evidence().strategy_limits_wait() {
             return;
         }
         let base = self.start_equity.unwrap_or_default();
@@ -122,7 +122,7 @@ impl Engine {
         }
         state.fault = Some(kind);
         let on_fault = state.config.on_fault;
-        self.trading.note_fault(strategy, self.now);
+        self.trading_status.note_fault(strategy, self.now);
         self.timers.cancel_of(strategy);
         self.notices.push_back(Notice::Quarantined {
             time: self.now,
@@ -138,7 +138,7 @@ impl Engine {
 
     pub(super) fn handle_command(&mut self, command: Command) {
         match command {
-            Command::Pause if !self.halted() => self.latch_at(Latch::Paused),
+            Command::Pause if !self.halted() => self.set_kill_switch(KillSwitch::Paused),
             Command::Pause => {}
             Command::Resume => self.resume(),
             Command::Halt | Command::Flatten => {
@@ -163,7 +163,7 @@ impl Engine {
         for index in 0..self.strategies.len() {
             let strategy = StrategyId(index as u16);
             // A flatten command for one strategy continues in spite of the account's resume.
-            let is_halted = self.strategies[index].latch == Latch::Halted;
+            let is_halted = self.strategies[index].kill_switch == KillSwitch::Halted;
             if !is_halted && !self.must_be_closed(strategy) {
                 self.end_flattening(strategy);
             }
@@ -176,12 +176,12 @@ impl Engine {
         let tries = self.try_blocks_again();
         self.accept_instance();
         let before = self.state;
-        self.latch_at(Latch::None);
+        self.set_kill_switch(KillSwitch::Clear);
         self.check_books();
         if tries && self.state == before {
             // The state does not change, so this event tells strategies that one order may be
             // tried.
-            self.tell_trial();
+            self.deliver_trial();
         }
     }
 
@@ -197,40 +197,45 @@ impl Engine {
     }
 
     pub(super) fn halt(&mut self) {
-        self.latch_at(Latch::Halted);
+        self.set_kill_switch(KillSwitch::Halted);
         for index in 0..self.strategies.len() {
             self.cancel_own(StrategyId(index as u16));
         }
     }
 
-    pub(super) fn latch_at(&mut self, latch: Latch) {
-        self.latch = latch;
+    pub(super) fn set_kill_switch(&mut self, kill_switch: KillSwitch) {
+        self.kill_switch = kill_switch;
         self.update_state();
     }
 
     pub(super) fn enter(&mut self, state: RunState) {
         let before = self.state;
         self.state = state;
-        if state.told() == before.told() {
+        if state.as_seen_by_strategies() == before.as_seen_by_strategies() {
             return;
         }
         for index in 0..self.strategies.len() {
-            let latch = self.strategies[index].latch;
-            if state.under(latch).told() != before.under(latch).told() {
-                self.tell_state(StrategyId(index as u16));
+            let kill_switch = self.strategies[index].kill_switch;
+            if state.under(kill_switch).as_seen_by_strategies()
+                != before.under(kill_switch).as_seen_by_strategies()
+            {
+                self.deliver_state(StrategyId(index as u16));
             }
         }
     }
 
     /// Reports to a strategy the state that applies to it.
-    pub(super) fn tell_state(&mut self, strategy: StrategyId) {
-        let latch = self.strategies[usize::from(strategy.0)].latch;
-        let mut state = self.state.under(latch);
-        if state == RunState::Degraded && self.latch == Latch::None && self.is_on_trial() {
+    pub(super) fn deliver_state(&mut self, strategy: StrategyId) {
+        let kill_switch = self.strategies[usize::from(strategy.0)].kill_switch;
+        let mut state = self.state.under(kill_switch);
+        if state == RunState::Degraded
+            && self.kill_switch == KillSwitch::Clear
+            && self.is_on_trial()
+        {
             // One order must show whether the venue accepts orders again.
-            state = RunState::Ready.under(latch);
+            state = RunState::Ready.under(kill_switch);
         }
-        let fields = [state.told(), 0, 0, 0, 0, 0];
+        let fields = [state.as_seen_by_strategies(), 0, 0, 0, 0, 0];
         let event = self.event(EventKind::RuntimeState, InstrumentId(0), 0, fields, 0);
         self.deliver(strategy, event);
     }

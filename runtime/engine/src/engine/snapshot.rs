@@ -1,7 +1,7 @@
 //! An engine as exact bytes, and an engine that takes over from one of another process, possibly
 //! with a changed configuration.
 
-use windvane_evidence::outside::renamed;
+use windvane_evidence::outside_closes::renamed;
 use windvane_model::config::EngineConfig;
 use windvane_model::decimal::{AMOUNT_SCALE, pow10};
 use windvane_model::degraded_reason::DegradedReason;
@@ -12,7 +12,7 @@ use windvane_model::ledger::{Grains, Position};
 use windvane_model::names::Names;
 use windvane_model::order::Surface;
 use windvane_model::order_state::{OrderMove, OrderState};
-use windvane_model::orders::{Order, Questions};
+use windvane_model::orders::{Order, OrderQueries};
 use windvane_model::planted;
 use windvane_model::record::{Chain, Recorder};
 use windvane_model::rules::{CompiledRules, InstrumentError};
@@ -117,14 +117,14 @@ impl Engine {
         let names = self.names_in(&heir);
         heir.now = self.now;
         heir.sequence = self.sequence;
-        heir.latch = self.latch;
-        for doubt in [
+        heir.kill_switch = self.kill_switch;
+        for reason in [
             DegradedReason::MarginCall,
             DegradedReason::Ownership,
             DegradedReason::BrokenInvariant,
         ] {
-            if self.degraded_reasons().contains(&doubt) {
-                heir.set_degraded(doubt, true);
+            if self.degraded_reasons().contains(&reason) {
+                heir.set_degraded(reason, true);
             }
         }
         if planted!(EpochReused) {
@@ -132,7 +132,7 @@ impl Engine {
         }
         heir.next_order = self.next_order;
         heir.instances = self.instances.succeed(self.epoch, self.next_order);
-        heir.unheard_of = Some((self.epoch, self.next_order));
+        heir.first_unknown_order = Some((self.epoch, self.next_order));
         heir.start_equity = self.start_equity;
         heir.losses = self.losses.clone();
         heir.rate = self.rate.clone();
@@ -154,13 +154,13 @@ impl Engine {
             if let Some(strategy) = names.strategies.get(&StrategyId(place as u16)) {
                 let own = &mut heir.strategies[usize::from(strategy.0)];
                 own.fault = state.fault;
-                own.latch = state.latch;
+                own.kill_switch = state.kill_switch;
                 own.flattening = state.flattening;
                 own.losses = state.losses.clone();
                 own.rate = state.rate.clone();
-                own.unsaved.clone_from(&state.unsaved);
+                own.unsaved_order_ends.clone_from(&state.unsaved_order_ends);
                 if let Some(since) = self.fault_since(StrategyId(place as u16)) {
-                    heir.trading.note_fault(*strategy, since);
+                    heir.trading_status.note_fault(*strategy, since);
                 }
             }
         }
@@ -170,7 +170,7 @@ impl Engine {
             .iter()
             .filter_map(|surface| Some((*surface, self.clock_offset_ns(*surface)?)))
             .collect();
-        heir.outside.inherit(&self.outside, &names);
+        heir.outside_closes.inherit(&self.outside_closes, &names);
         let explained = renamed(&self.explained_closes, &names);
         heir.explained_closes.extend(explained);
         let listed = renamed(&self.listed_closes, &names);
@@ -182,17 +182,18 @@ impl Engine {
         heir.close_values.inherit(&self.close_values, &names);
         heir.inherit_modes(&self);
         heir.out_of_order.inherit(&self.out_of_order, &names);
-        heir.listing.inherit(&self.listing, &names);
+        heir.rules_refresh.inherit(&self.rules_refresh, &names);
         heir.margins.inherit(&self.margins, &names);
         heir.incomes.inherit(&self.incomes, &names);
         heir.stated_payments.inherit(&self.stated_payments, &names);
-        heir.others.inherit(&self.others);
+        heir.unconfigured_positions
+            .inherit(&self.unconfigured_positions);
         heir.fee_costs.inherit(&self.fee_costs, &names);
         heir.asset_prices.inherit(&self.asset_prices, &names);
         heir.late_fees.inherit(&self.late_fees, &names);
         if heir
-            .stated_fills
-            .inherit(&self.stated_fills, &heir.orders, &names)
+            .fills_from_totals
+            .inherit(&self.fills_from_totals, &heir.orders, &names)
         {
             heir.late_fees.want();
         }
@@ -293,10 +294,10 @@ impl Engine {
             // Requests that were in flight when the process ended may have arrived, and so may
             // orders that were held.
             order.held = false;
-            order.apply(OrderMove::DegradedReason);
+            order.apply(OrderMove::MayBeCanceled);
             order.lost = Some(self.now);
             order.denied = None;
-            order.questions = Questions::default();
+            order.queries = OrderQueries::default();
             order.confirmed = None;
             order.missing_since = None;
             order.trade_reads = 0;

@@ -19,16 +19,16 @@ impl Engine {
     /// Forgets balances that the books reached, and sets or clears the degraded reason.
     pub(super) fn review_stated_balances(&mut self, surface: Surface) {
         self.stated_balances.review(&evidence!(self), surface);
-        self.doubt_stated_balances(surface);
+        self.degrade_for_stated_balances(surface);
     }
 
-    fn doubt_stated_balances(&mut self, surface: Surface) {
+    fn degrade_for_stated_balances(&mut self, surface: Surface) {
         let evidence = self.evidence();
         let is_overdue = self.stated_balances.is_overdue(&evidence, surface);
-        let doubt = DegradedReason::StatedBalance(surface);
+        let reason = DegradedReason::StatedBalance(surface);
         let live = self.live.as_ref();
-        if live.is_some_and(|live| live.doubts_any(&[doubt]) != is_overdue) {
-            self.set_degraded(doubt, is_overdue);
+        if live.is_some_and(|live| live.is_degraded_for(&[reason]) != is_overdue) {
+            self.set_degraded(reason, is_overdue);
             self.update_state();
         }
     }
@@ -43,6 +43,6 @@ impl Engine {
     /// events may be lost.
     pub(super) fn forget_stated_balances(&mut self, surface: Surface) {
         self.stated_balances.forget(surface);
-        self.doubt_stated_balances(surface);
+        self.degrade_for_stated_balances(surface);
     }
 }

@@ -7,29 +7,33 @@ use windvane_model::effect::Cause;
 use windvane_model::ids::AssetId;
 use windvane_model::order::Surface;
 use windvane_model::protocol::BalanceUpdate;
-use windvane_model::truth::AccountTruth;
+use windvane_model::state_report::AccountSnapshot;
 
 use super::Engine;
 
 impl Engine {
     /// Books the commissions that an account event shows. Returns whether the books then match it,
     /// apart from rounding.
-    pub(super) fn book_stated_fees(&mut self, surface: Surface, statement: &AccountTruth) -> bool {
+    pub(super) fn book_stated_fees(
+        &mut self,
+        surface: Surface,
+        statement: &AccountSnapshot,
+    ) -> bool {
         let Some(fees) = self.evidence().stated_fees(surface, statement) else {
             return false;
         };
-        for (told, fills) in &fees {
-            self.book_stated_fee(told, fills);
+        for (reported, fills) in &fees {
+            self.book_stated_fee(reported, fills);
         }
-        for (told, fills) in &fees {
-            self.forget_stated_fills(statement, told.asset, fills);
+        for (reported, fills) in &fees {
+            self.forget_fills_with_fee(statement, reported.asset, fills);
         }
         true
     }
 
-    fn book_stated_fee(&mut self, told: &BalanceUpdate, fills: &[LateFee]) {
-        let asset = told.asset;
-        let paid = self.balance(SURFACE, asset).total - told.total;
+    fn book_stated_fee(&mut self, reported: &BalanceUpdate, fills: &[LateFee]) {
+        let asset = reported.asset;
+        let paid = self.balance(SURFACE, asset).total - reported.total;
         if fills
             .iter()
             .any(|late| self.evidence().quote_of(late) == asset)
@@ -41,15 +45,15 @@ impl Engine {
             *self.other_fees.entry(asset).or_default() += paid;
             self.fee_costs.total += cost;
         }
-        self.take_balance(SURFACE, told, Cause::Commission);
+        self.take_balance(SURFACE, reported, Cause::Commission);
         let values: Vec<Amount> = fills.iter().map(|late| late.value).collect();
         let shares = shares_by_value(&values, paid);
-        let Some(line) = self.line_mut(SURFACE) else {
+        let Some(connection) = self.connection_mut(SURFACE) else {
             return;
         };
         // A snapshot that is behind shows the balance after the commissions.
         for (late, share) in fills.iter().zip(shares) {
-            line.past.move_since(late.booked, asset, -share);
+            connection.history.move_since(late.booked, asset, -share);
         }
     }
 
@@ -60,14 +64,19 @@ impl Engine {
         }
         let value = self.evidence().value_in_equity(asset, paid);
         value.unwrap_or_else(|| {
-            self.tell_unpriced(asset);
+            self.notify_unpriced(asset);
             self.evidence().estimated_fees_of(fills.iter())
         })
     }
 
     /// Forgets fills whose commission is booked.
-    fn forget_stated_fills(&mut self, statement: &AccountTruth, asset: AssetId, fills: &[LateFee]) {
-        let kept = self.evidence().fills_beside(statement, asset, fills);
+    fn forget_fills_with_fee(
+        &mut self,
+        statement: &AccountSnapshot,
+        asset: AssetId,
+        fills: &[LateFee],
+    ) {
+        let kept = self.evidence().fills_without_fee(statement, asset, fills);
         if let Some(kept) = kept {
             self.late_fees.keep(kept);
         }
@@ -75,7 +84,11 @@ impl Engine {
 
     /// Forgets older fills after an account event agreed with the books: fills from long before it
     /// had no commission.
-    pub(super) fn forget_free_stated_fills(&mut self, surface: Surface, statement: &AccountTruth) {
+    pub(super) fn forget_free_fills_by_event(
+        &mut self,
+        surface: Surface,
+        statement: &AccountSnapshot,
+    ) {
         let kept = self.evidence().fills_after_agreement(surface, statement);
         if let Some(kept) = kept {
             self.late_fees.keep(kept);
@@ -89,8 +102,10 @@ impl Engine {
         let Some(kept) = self.evidence().newer_lines() else {
             return;
         };
-        let line = self.line_mut(SURFACE);
-        if let Some((statement, _)) = line.and_then(|line| line.told.as_mut()) {
+        let connection = self.connection_mut(SURFACE);
+        if let Some((statement, _)) =
+            connection.and_then(|connection| connection.pending_event.as_mut())
+        {
             statement.positions = kept;
         }
     }

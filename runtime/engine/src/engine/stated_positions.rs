@@ -18,22 +18,22 @@ impl Engine {
             return;
         }
         let closed = self.stated_positions.note(&evidence!(self), update, newest);
-        self.state_closes(&closed);
+        self.note_stated_closes(&closed);
         self.review_stated_positions();
     }
 
     /// Forgets positions that the books have by now, and sets or clears the degraded reasons.
     pub(super) fn review_stated_positions(&mut self) {
         self.stated_positions.review(&self.ledgers.account);
-        self.doubt_stated_positions();
+        self.degrade_for_stated_positions();
     }
 
     /// Sets the degraded reasons of positions that nothing explained in time.
-    fn doubt_stated_positions(&mut self) {
+    fn degrade_for_stated_positions(&mut self) {
         let overdue = self.stated_positions.overdue(&self.evidence());
         let instruments: BTreeSet<InstrumentId> = overdue.iter().map(|(id, _)| *id).collect();
-        let doubts = self.degraded_reasons();
-        let known = doubts.iter().filter_map(|doubt| match doubt {
+        let reasons = self.degraded_reasons();
+        let known = reasons.iter().filter_map(|reason| match reason {
             DegradedReason::StatedPosition(id) => Some(*id),
             _ => None,
         });
@@ -43,7 +43,7 @@ impl Engine {
             .collect();
         let begun: Vec<_> = instruments.difference(&known).copied().collect();
         let smaller = self.stated_positions.smaller(&self.evidence(), &overdue);
-        self.state_closes(&smaller);
+        self.note_stated_closes(&smaller);
         if ended.is_empty() && begun.is_empty() {
             return;
         }
@@ -58,20 +58,20 @@ impl Engine {
 
     /// Whether it is still unknown if the venue made an outside trade to close a position.
     fn examines_trades(&self, id: InstrumentId) -> bool {
-        self.stated_positions.is_untold(id) || self.awaits_forced_orders(id)
+        self.stated_positions.has_unreported_trade(id) || self.awaits_forced_orders(id)
     }
 
     /// Drops events that a snapshot refutes: it agrees with the books and was requested so long
     /// after the event that it cannot be older.
     pub(super) fn refute_stated_positions(&mut self, asked: Time) {
         self.stated_positions.refute(asked);
-        self.doubt_stated_positions();
+        self.degrade_for_stated_positions();
     }
 
     /// Drops all reported positions. Either the books match a snapshot, or earlier events may be
     /// lost.
     pub(super) fn forget_stated_positions(&mut self) {
         self.stated_positions.forget();
-        self.doubt_stated_positions();
+        self.degrade_for_stated_positions();
     }
 }

@@ -2,14 +2,14 @@
 //! where the stream may have missed fills, and books each trade once, under the order to which it
 //! belongs.
 
-use windvane_evidence::line::{RETRY_MS, Round, Step};
+use windvane_evidence::connection::{RETRY_MS, Round, RoundStep};
 use windvane_model::effect::Notice;
 use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId};
 use windvane_model::order::{OrderStatus, Surface};
 use windvane_model::order_state::OrderMove;
 use windvane_model::planted;
 use windvane_model::protocol::{Fill, OrderUpdate};
-use windvane_model::truth::AccountTrade;
+use windvane_model::state_report::AccountTrade;
 
 use super::Engine;
 
@@ -18,14 +18,14 @@ impl Engine {
     /// connected, because fills may have been missed.
     pub(super) fn plan_trades(&mut self, surface: Surface) {
         let instruments = self.instruments_of(surface);
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        let missed = line.clean.is_none() && !line.no_trades;
-        line.round.step = if missed {
-            Step::Trades(instruments)
+        let missed = connection.last_clean_round.is_none() && !connection.no_trades;
+        connection.round.step = if missed {
+            RoundStep::Trades(instruments)
         } else {
-            Step::Account
+            RoundStep::Account
         };
     }
 
@@ -43,13 +43,13 @@ impl Engine {
         });
         let of_nobody = |trade: &AccountTrade| self.orders.of_venue(trade.order_id).is_none();
         if nameless && trades.iter().any(of_nobody) && !planted!(OwnTradeAsExternal) {
-            self.later(surface, RETRY_MS.0);
+            self.reconcile_later(surface, RETRY_MS.0);
             return;
         }
         let index = usize::from(instrument.0);
         let verified = self.verified_trade(instrument);
         let live = self.live.as_ref();
-        let is_lost = live.is_some_and(|live| live.finds_lost_account(surface));
+        let is_lost = live.is_some_and(|live| live.is_recovering_lost_account(surface));
         let offset_ns = self.clock_offset_ns(surface).unwrap_or_default();
         let up = self.stream_up.get(&surface).filter(|_| is_lost);
         // Fills after the stream connected are reported on the stream, and are newer than the
@@ -60,7 +60,7 @@ impl Engine {
             |trade: &&AccountTrade| verified.is_none_or(|known| trade.fill.trade_id > known);
         for trade in trades.iter().filter(is_new) {
             if verified.is_none() || found_until.is_some_and(|until| trade.time <= until) {
-                self.find_trade(instrument, trade);
+                self.note_initial_trade(instrument, trade);
             } else {
                 self.take_trade(instrument, trade);
             }
@@ -68,10 +68,10 @@ impl Engine {
         self.settle_fees(instrument, trades);
         let newest = trades.iter().map(|trade| trade.fill.trade_id).max();
         self.verified_trades[index] = verified.max(newest).or(Some(TradeId(0)));
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
-        if let Step::Trades(left) = &mut line.round.step
+        if let RoundStep::Trades(left) = &mut connection.round.step
             && (!more || verified.is_none())
         {
             left.pop_front();
@@ -92,19 +92,19 @@ impl Engine {
     /// contains it, so its event, if it still arrives, books nothing. A snapshot that may be from
     /// before it does not count as the initial state. Fills of an order since its adoption still
     /// belong to its strategy.
-    fn find_trade(&mut self, instrument: InstrumentId, trade: &AccountTrade) {
+    fn note_initial_trade(&mut self, instrument: InstrumentId, trade: &AccountTrade) {
         if self.orders.of_venue(trade.order_id).is_some() {
             self.take_trade(instrument, trade);
             return;
         }
-        if !self.seen_external(instrument, trade.fill.trade_id)
+        if !self.was_external_trade_booked(instrument, trade.fill.trade_id)
             && let Some(update) = self.update_of(instrument, trade, None)
         {
             self.remember_found_fill(&update, &trade.fill);
         }
         let (now, surface) = (self.now, self.surface_of(instrument));
-        if let Some(line) = self.line_mut(surface) {
-            line.past.note_fill(trade.time, now);
+        if let Some(connection) = self.connection_mut(surface) {
+            connection.history.note_fill(trade.time, now);
         }
     }
 
@@ -167,20 +167,20 @@ impl Engine {
 
     /// Reads the trades of one instrument out of turn, because a fill is missing.
     pub(super) fn read_trades(&mut self, surface: Surface, instrument: InstrumentId) {
-        let Some(line) = self.line_mut(surface) else {
+        let Some(connection) = self.connection_mut(surface) else {
             return;
         };
         // A round that reads the account reaches the trades only after two snapshots that agree. If
         // such a round waits for its next snapshot, it reads the trades first. Every other round
         // reads them soon anyway.
-        if line.round.is_of_fees() {
-            line.give_up_round();
+        if connection.round.is_of_fees() {
+            connection.give_up_round();
         }
-        if line.round.is_idle() {
-            line.round = Round::of_trades(instrument);
-        } else if line.round.waits_for_reading() {
-            line.round.step = Step::Trades([instrument].into());
-            line.round.seen = None;
+        if connection.round.is_idle() {
+            connection.round = Round::of_trades(instrument);
+        } else if connection.round.waits_for_snapshot() {
+            connection.round.step = RoundStep::Trades([instrument].into());
+            connection.round.last_differences = None;
         } else {
             return;
         }

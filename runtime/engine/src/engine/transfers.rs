@@ -15,39 +15,39 @@ use super::Engine;
 impl Engine {
     /// Moves the base of the account's loss limits by the part of an unexplained change that is a
     /// transfer. Called before the balance is accepted, if positions agree.
-    pub(super) fn shift_by_untold(&mut self, surface: Surface, told: &BalanceUpdate) {
-        if self.live.is_none() || !self.evidence().is_untold(surface, told) {
+    pub(super) fn shift_loss_base(&mut self, surface: Surface, reported: &BalanceUpdate) {
+        if self.live.is_none() || !self.evidence().is_unexplained_change(surface, reported) {
             return;
         }
-        let moved = self.evidence().untold_change(surface, told);
+        let moved = self.evidence().unexplained_change(surface, reported);
         let is_transfer = surface == Surface::Spot || self.start_equity.is_none();
         let transferred = if is_transfer {
             moved
         } else {
-            self.transferred(surface, told.asset, moved)
+            self.transferred(surface, reported.asset, moved)
         };
-        if self.evidence().is_outside_equity(surface, told.asset) {
+        if self.evidence().is_outside_equity(surface, reported.asset) {
             let lost = transferred - moved;
             if lost > Amount::ZERO && !is_transfer {
-                self.lose_other_asset(told.asset, lost);
+                self.count_lost_asset_as_fee(reported.asset, lost);
             }
             return;
         }
-        let worth = self.evidence().worth(surface, told.asset, transferred);
+        let worth = self.evidence().worth(surface, reported.asset, transferred);
         self.losses.shift(worth);
     }
 
     /// Handles a balance outside equity that fell while positions differ or a fill is missing. The
     /// decrease counts as commissions, because no other part of equity shows it. A fill that is
     /// reported later and that the snapshot contains costs nothing more.
-    pub(super) fn lose_beside_differences(&mut self, surface: Surface, told: &BalanceUpdate) {
-        let lost = -self.evidence().untold_change(surface, told);
+    pub(super) fn count_lost_other_assets(&mut self, surface: Surface, reported: &BalanceUpdate) {
+        let lost = -self.evidence().unexplained_change(surface, reported);
         let is_watched = surface == Surface::Futures && self.start_equity.is_some();
         if is_watched
             && lost > Amount::ZERO
-            && self.evidence().is_outside_equity(surface, told.asset)
+            && self.evidence().is_outside_equity(surface, reported.asset)
         {
-            self.lose_other_asset(told.asset, lost);
+            self.count_lost_asset_as_fee(reported.asset, lost);
         }
     }
 }

@@ -12,8 +12,13 @@ use super::Engine;
 impl Engine {
     /// Whether a report of the venue without a fill is about the order that triggered, while the
     /// order that continues in its place is known.
-    pub(super) fn is_of_triggered(&self, seq: OrderSeq, id: VenueOrderId, executed: i64) -> bool {
-        let order = self.orders.known(seq).filter(|order| may_go_on(order));
+    pub(super) fn concerns_triggered_order(
+        &self,
+        seq: OrderSeq,
+        id: VenueOrderId,
+        executed: i64,
+    ) -> bool {
+        let order = self.orders.known(seq).filter(|order| may_continue(order));
         let present = order.and_then(|order| order.venue_order_id);
         executed == 0 && present.is_some_and(|present| id < present)
     }
@@ -23,11 +28,11 @@ impl Engine {
 pub(super) fn shows_successor(order: &Order, update: &OrderUpdate) -> bool {
     let is_new = |id: VenueOrderId| update.order_id > id;
     let is_older = |over| update.transaction_time < over;
-    may_go_on(order)
+    may_continue(order)
         && order.venue_order_id.is_some_and(is_new)
-        && !order.told_over.is_some_and(is_older)
+        && !order.reported_final.is_some_and(is_older)
 }
 
-fn may_go_on(order: &Order) -> bool {
+fn may_continue(order: &Order) -> bool {
     order.terms.order_type.is_conditional()
 }

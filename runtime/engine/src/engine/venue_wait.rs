@@ -60,7 +60,7 @@ impl Engine {
     /// The purpose of a request.
     pub fn purpose(&self, request: &Request) -> Purpose {
         let starting = matches!(self.state, RunState::Booting | RunState::Syncing);
-        let syncing = self.live.as_ref().is_some_and(super::Session::is_syncing);
+        let syncing = self.live.as_ref().is_some_and(super::LiveRun::is_syncing);
         // A startup that lasts longer reads the account again and again.
         let lasts = |up: &Time| self.now > up.plus_ms(START_MS);
         let lasts = self.stream_up.values().max().is_some_and(lasts);
@@ -96,10 +96,10 @@ impl Engine {
 
     /// Whether a snapshot of a startup failed so often that it may use the reserved weight.
     fn was_kept_back(&self) -> bool {
-        let lines = self.live.iter().flat_map(|live| live.lines.values());
-        lines
+        let connections = self.live.iter().flat_map(|live| live.connections.values());
+        connections
             .into_iter()
-            .any(|line| line.round.failures() >= KEPT_BACK)
+            .any(|connection| connection.round.failures() >= KEPT_BACK)
     }
 
     /// Whether an order closes a position for its strategy, which sends no other orders meanwhile.
@@ -194,7 +194,7 @@ impl Engine {
         let (opening, reducing): (Vec<_>, Vec<_>) =
             unwanted.into_iter().partition(|(opens, ..)| *opens);
         self.cancel_in_order(opening);
-        self.start_closes_anew(surface);
+        self.restart_closes(surface);
         if all_over && surface == Surface::Futures {
             for instrument in self.instruments_by_cover() {
                 self.renew(instrument);
@@ -233,7 +233,7 @@ impl Engine {
     }
 
     /// Restarts the closes of strategies that wait for a surface, the largest position first.
-    fn start_closes_anew(&mut self, surface: Surface) {
+    fn restart_closes(&mut self, surface: Surface) {
         for strategy in self.flattening_by_value(Some(surface)) {
             let state = &mut self.strategies[usize::from(strategy.0)];
             state.flattening = Some(FLATTEN_TRIES);

@@ -14,7 +14,7 @@ use windvane_model::order::{Side, Surface};
 use windvane_model::orders::{Order, Orders};
 use windvane_model::record::Recorder;
 use windvane_model::risk::{LossWatch, RiskLimits};
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 
 use super::Engine;
 
@@ -51,8 +51,8 @@ impl Engine {
     }
 
     /// The account's latch; a halt or a pause holds across restarts.
-    pub const fn latch(&self) -> Latch {
-        self.latch
+    pub const fn kill_switch(&self) -> KillSwitch {
+        self.kill_switch
     }
 
     /// The epoch of client order ids.
@@ -226,7 +226,8 @@ impl Engine {
     /// against the equity asset do not count.
     pub(super) fn equity(&self) -> Option<Amount> {
         let asset = self.equity_asset()?;
-        let mut equity = self.cash() + self.others.unrealized() - self.fee_costs.total;
+        let mut equity =
+            self.cash() + self.unconfigured_positions.unrealized() - self.fee_costs.total;
         for (index, instrument) in self.instruments.iter().enumerate() {
             if instrument.quote != asset {
                 continue;

@@ -6,12 +6,12 @@ use windvane_model::effect::{Effect, HeartbeatNotice, Notice};
 use windvane_model::ids::OrderSeq;
 use windvane_model::order::Surface;
 use windvane_model::timer::Timer;
-use windvane_supervision::countdown::NotCovered;
+use windvane_supervision::countdown::UnsentReason;
 
 use super::Engine;
 
 /// Heartbeats per countdown.
-const BEATS: i64 = 10;
+const HEARTBEATS_PER_COUNTDOWN: i64 = 10;
 
 impl Engine {
     /// Whether orders of a surface need the watchdog process.
@@ -24,7 +24,7 @@ impl Engine {
     pub(super) fn begin_watchdog(&mut self) {
         if self.is_watched(Surface::Spot) {
             self.set_degraded(DegradedReason::Watchdog, true);
-            self.timers.set(self.now, Timer::Beat);
+            self.timers.set(self.now, Timer::Heartbeat);
         }
     }
 
@@ -41,33 +41,33 @@ impl Engine {
         if let Some(order) = self.orders.known_mut(seq) {
             order.held = true;
         }
-        self.beat();
+        self.send_heartbeat();
     }
 
     /// Handles a report that the watchdog process can do its work, or is gone. If it is gone,
     /// resting orders stay, and no new order is sent.
     pub(super) fn handle_watchdog(&mut self, armed: bool) {
-        self.watch_cover();
+        self.watch_heartbeats();
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        if live.watchdog.stand(armed) {
+        if live.watchdog.set_ready(armed) {
             self.notices
                 .push_back(Notice::Watchdog { time: now, armed });
         }
         if armed {
-            self.beat();
+            self.send_heartbeat();
         } else {
             self.set_degraded(DegradedReason::Watchdog, self.is_watched(Surface::Spot));
         }
     }
 
     /// Handles an acknowledged heartbeat.
-    pub(super) fn handle_beat_heard(&mut self, number: u64) {
-        self.watch_cover();
+    pub(super) fn handle_heartbeat_ack(&mut self, number: u64) {
+        self.watch_heartbeats();
         let now = self.now;
         let Some(live) = &mut self.live else { return };
         let countdown_ms = live.config.countdown_ms;
-        let Some(held) = live.watchdog.hear(number, countdown_ms, now) else {
+        let Some(held) = live.watchdog.acknowledge(number, countdown_ms, now) else {
             return;
         };
         self.set_degraded(DegradedReason::Watchdog, false);
@@ -77,39 +77,39 @@ impl Engine {
     }
 
     /// Handles the heartbeat timer.
-    pub(super) fn beat_due(&mut self) {
+    pub(super) fn heartbeat_due(&mut self) {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        let next = now.plus_ms((live.config.countdown_ms / BEATS).max(1));
-        self.timers.set(next, Timer::Beat);
+        let next = now.plus_ms((live.config.countdown_ms / HEARTBEATS_PER_COUNTDOWN).max(1));
+        self.timers.set(next, Timer::Heartbeat);
         for (seq, _) in live.watchdog.take_overdue(now) {
-            self.refuse_unsent(seq, NotCovered::Watchdog);
+            self.refuse_unsent(seq, UnsentReason::Watchdog);
         }
-        self.beat();
+        self.send_heartbeat();
         self.update_state();
     }
 
     /// Sends a heartbeat, if the run is healthy and the watchdog works. At most one waits for its
     /// acknowledgement.
-    pub(super) fn beat(&mut self) {
-        self.watch_cover();
+    pub(super) fn send_heartbeat(&mut self) {
+        self.watch_heartbeats();
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        if !live.healthy(Surface::Spot, now) {
+        if !live.is_healthy(Surface::Spot, now) {
             return;
         }
-        let Some(number) = live.watchdog.beat(now) else {
+        let Some(number) = live.watchdog.next_heartbeat(now) else {
             return;
         };
-        self.emit(Effect::Beat { number });
+        self.emit(Effect::Heartbeat { number });
     }
 
     /// Checks whether heartbeats stayed away for too long. Resting spot orders may then have been
     /// cancelled, so each order is unknown until it was queried.
-    pub(super) fn watch_cover(&mut self) {
+    pub(super) fn watch_heartbeats(&mut self) {
         let now = self.now;
         let Some(live) = &mut self.live else { return };
-        if !live.watchdog.lapse(now) {
+        if !live.watchdog.expire(now) {
             return;
         }
         self.set_degraded(DegradedReason::Watchdog, true);
@@ -126,7 +126,7 @@ impl Engine {
                 instrument,
                 what: HeartbeatNotice::Lapsed,
             });
-            self.lose(seq);
+            self.mark_unknown(seq);
             self.ask_for_order(seq);
         }
     }

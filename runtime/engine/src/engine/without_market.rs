@@ -71,9 +71,9 @@ impl Engine {
             .map_or(0, |(sequence, _)| recorded[0].0 - sequence);
         self.sequence += by;
         for strategy in &mut self.strategies {
-            for (_, told) in &mut strategy.unsaved {
-                if *told > before {
-                    *told += by;
+            for (_, reported) in &mut strategy.unsaved_order_ends {
+                if *reported > before {
+                    *reported += by;
                 }
             }
         }

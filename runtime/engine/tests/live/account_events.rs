@@ -2,7 +2,7 @@
 //! something else.
 
 use windvane_model::protocol::{AccountReason, AccountUpdate};
-use windvane_model::truth::Subject;
+use windvane_model::state_report::Subject;
 use windvane_model::{
     Amount, Input, Notice, OrderStatus, PositionSide, Side, Surface, Time, UserEvent,
 };
@@ -14,13 +14,13 @@ use super::world::{position, ready};
 const FUTURES: Surface = Surface::Futures;
 
 /// The account event that the venue sends after a fill of 10 at 100.0 with a fee of 0.01.
-fn told_after_fill(account: &Account) -> UserEvent {
-    let mut told = account.own_account();
-    told.balances[0].total -= Amount(1_000_000);
+fn account_event_after_fill(account: &Account) -> UserEvent {
+    let mut reported = account.own_account();
+    reported.balances[0].total -= Amount(1_000_000);
     UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Order,
-        balances: told.balances,
+        balances: reported.balances,
         positions: vec![position(10)],
         transaction_time: Time(0),
         event_time: Time(0),
@@ -34,13 +34,13 @@ fn an_early_account_event_of_another_reason_counts_once() {
         let order = account.rest();
         let id = account.id(MM, order);
         let before = account.engine.balance(FUTURES, USDT).total;
-        let UserEvent::Account(mut told) = told_after_fill(&account) else {
+        let UserEvent::Account(mut reported) = account_event_after_fill(&account) else {
             panic!("an account event");
         };
-        told.reason = reason;
-        told.balances[0].total += Amount(500);
-        told.balances[0].change = Amount(500);
-        account.handle(Input::User(&UserEvent::Account(told)));
+        reported.reason = reason;
+        reported.balances[0].total += Amount(500);
+        reported.balances[0].change = Amount(500);
+        account.handle(Input::User(&UserEvent::Account(reported)));
         assert_eq!(qty(&account), 0, "the fill is still in flight");
         let known = account.engine.balance(FUTURES, USDT).total;
         assert_eq!(
@@ -62,8 +62,8 @@ fn an_early_account_event_of_another_reason_counts_once() {
 fn an_event_of_another_symbol_does_not_explain_a_position_change() {
     let mut account = ready();
     account.rest();
-    let told = told_after_fill(&account);
-    account.handle(Input::User(&told));
+    let reported = account_event_after_fill(&account);
+    account.handle(Input::User(&reported));
     let mut other = account.own_account();
     other.balances[0].total += Amount(5);
     other.balances[0].change = Amount(5);
@@ -88,14 +88,14 @@ fn changes_in_account_events_out_of_order_count_once() {
     let mut account = ready();
     let start = account.engine.balance(FUTURES, USDT).total;
     let mut tell = |ms: i64, total: i128, change: i128| {
-        let mut told = account.own_account();
-        told.balances[0].total = start + Amount(total);
-        told.balances[0].change = Amount(change);
+        let mut reported = account.own_account();
+        reported.balances[0].total = start + Amount(total);
+        reported.balances[0].change = Amount(change);
         account.handle(Input::User(&UserEvent::Account(AccountUpdate {
             surface: FUTURES,
             reason: AccountReason::Other,
-            balances: told.balances,
-            positions: told.positions,
+            balances: reported.balances,
+            positions: reported.positions,
             transaction_time: Time::from_millis(ms),
             event_time: Time::from_millis(ms),
         })));
@@ -116,8 +116,8 @@ fn an_account_event_before_its_fill_counts_the_fill_once() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
-    let told = told_after_fill(&account);
-    account.handle(Input::User(&told));
+    let reported = account_event_after_fill(&account);
+    account.handle(Input::User(&reported));
     let qty = |account: &Account| {
         let own = account.engine.ledgers().account.at(BTC, PositionSide::Both);
         own.position.qty
@@ -147,8 +147,8 @@ fn an_account_event_before_its_fill_counts_the_fill_once() {
 fn an_account_event_without_its_fill_starts_a_reconciliation() {
     let mut account = ready();
     account.rest();
-    let told = told_after_fill(&account);
-    account.handle(Input::User(&told));
+    let reported = account_event_after_fill(&account);
+    account.handle(Input::User(&reported));
     account.sent.clear();
     account.wait(3);
     assert!(matches!(

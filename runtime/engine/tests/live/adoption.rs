@@ -5,7 +5,7 @@ use windvane_model::event::EventKind;
 use windvane_model::live::OnStart;
 use windvane_model::order_state::OrderState;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, OpenOrder};
+use windvane_model::state_report::{AccountTrade, OpenOrder};
 use windvane_model::{
     ClientOrderId, Input, OrderStatus, Outcome, PositionSide, Reply, Request, Side, VenueOrderId,
 };
@@ -282,21 +282,25 @@ fn books_are_delivered_after_the_orders_of_the_previous_process() {
         terms: limit(Side::Buy, 990, 10),
     };
     round(&mut account, &[open], &[], |_| {});
-    let told = account
+    let reported = account
         .events
         .iter()
         .filter(|(strategy, ..)| *strategy == MM);
-    let told: Vec<_> = told.map(|(_, kind, fields)| (*kind, fields[0])).collect();
-    let place = |what: (EventKind, i64)| told.iter().position(|one| *one == what).unwrap();
+    let reported: Vec<_> = reported
+        .map(|(_, kind, fields)| (*kind, fields[0]))
+        .collect();
+    let place = |what: (EventKind, i64)| reported.iter().position(|one| *one == what).unwrap();
     let degraded = place((EventKind::RuntimeState, RunState::Degraded as i64));
     let order = place((EventKind::OrderUpdate, OrderState::New as i64));
     let ready = place((EventKind::RuntimeState, RunState::Ready as i64));
     let book = place((EventKind::BookTop, 998));
     assert!(
         degraded < order && order < ready && ready < book,
-        "{told:?}"
+        "{reported:?}"
     );
-    let books = told.iter().filter(|(kind, _)| *kind == EventKind::BookTop);
+    let books = reported
+        .iter()
+        .filter(|(kind, _)| *kind == EventKind::BookTop);
     assert_eq!(books.count(), 1, "only the current book");
     account.top(997, 1_003);
     let (_, kind, fields) = account.events.last().unwrap();

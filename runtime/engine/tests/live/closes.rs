@@ -182,10 +182,10 @@ fn flatten_does_not_wait_for_agreeing_snapshots() {
     // the time.
     world.venue.swing.set(Amount(100_000_000));
     world.pass(60_000);
-    let doubts = world.account.engine.degraded_reasons();
+    let reasons = world.account.engine.degraded_reasons();
     assert!(
-        doubts.contains(&DegradedReason::Reconciliation(FUTURES)),
-        "{doubts:?}"
+        reasons.contains(&DegradedReason::Reconciliation(FUTURES)),
+        "{reasons:?}"
     );
     flatten(&mut world);
     world.pass(3_000);
@@ -213,7 +213,7 @@ fn flatten_does_not_need_a_countdown() {
 
 #[test]
 fn cancel_all_of_a_strategy_keeps_its_closing_order() {
-    let mut account = super::untold::holding();
+    let mut account = super::changes_without_event::holding();
     account.sent.clear();
     account.handle(Input::Command(Command::Flatten));
     account.call(MM, |callback, engine| callback.cancel_all(engine, None));

@@ -6,7 +6,7 @@ use windvane_model::live::LiveInput;
 use windvane_model::live::OnStart;
 use windvane_model::order_state::OrderState;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::{
     Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Request, Side, Surface,
     Time,
@@ -49,13 +49,13 @@ fn open_buy(account: &Account) -> i64 {
 }
 
 fn adjustments(account: &Account) -> Vec<(Adjustment, Cause)> {
-    let told = account.notices.iter().filter_map(|notice| match notice {
+    let reported = account.notices.iter().filter_map(|notice| match notice {
         Notice::Adjusted {
             adjustment, cause, ..
         } => Some((*adjustment, *cause)),
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 /// The next round of reconciliation lists these orders.
@@ -92,8 +92,8 @@ fn a_confirmed_order_does_not_end_because_the_venue_denies_it() {
     assert_eq!(open_buy(&account), 10);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     assert_eq!(adjustments(&account), []);
-    let told = |notice: &&Notice| matches!(notice, Notice::Denied { .. });
-    assert_eq!(account.notices.iter().filter(told).count(), 1);
+    let reported = |notice: &&Notice| matches!(notice, Notice::Denied { .. });
+    assert_eq!(account.notices.iter().filter(reported).count(), 1);
     // The venue finds the order again, and the next round leaves nothing unexplained.
     let id = account.id(MM, order);
     let found = Outcome::Done(report(id, OrderStatus::New, 0));

@@ -2,11 +2,11 @@
 //! trades. The next account snapshot shows the true commissions.
 
 use windvane_model::protocol::Refusal;
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{Amount, Notice, OrderStatus, Outcome, PositionSide, Side};
 
+use super::changes_without_event::usdt;
 use super::support::{Account, BTC, MM, fill, limit};
-use super::untold::usdt;
 use super::world::{nothing, ready};
 
 /// Buys and sells 10 at 100.0 in turn. Only the last unit of each order has an event. The rest is
@@ -42,7 +42,7 @@ fn read(account: &mut Account, seconds: u32, total: Amount) {
                 Subject::Account { .. } => {
                     let mut own = account.own_account();
                     own.balances[0].total = total;
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
                 Subject::Trades { .. } | Subject::Income { .. } => Outcome::Refused(Refusal {
                     code: 404,

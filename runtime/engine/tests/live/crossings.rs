@@ -56,9 +56,9 @@ fn post_only_orders_that_end_at_once_wait_for_growing_pauses() {
                 account.confirm_countdowns();
             }
             assert!(sent <= 12, "{status:?} {answered}: {sent} in a minute");
-            let told = account.notices.iter();
-            let told = told.filter(|notice| matches!(notice, Notice::Crossed { .. }));
-            assert_eq!(told.count(), 1);
+            let reported = account.notices.iter();
+            let reported = reported.filter(|notice| matches!(notice, Notice::Crossed { .. }));
+            assert_eq!(reported.count(), 1);
         }
     }
 }

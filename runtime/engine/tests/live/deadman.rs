@@ -157,7 +157,7 @@ fn a_disarm_waits_until_its_record_is_durable() {
 }
 
 #[test]
-fn renewal_stops_while_the_journal_stalls_and_orders_are_in_doubt_when_it_lapses() {
+fn a_journal_stall_stops_renewals_until_orders_are_unknown() {
     let mut account = ready();
     let order = account.rest();
     account.live(LiveInput::Journal { healthy: false });
@@ -229,11 +229,11 @@ fn failed_renewals_are_a_degraded_reason_until_one_is_confirmed() {
     );
     fail_to_renew(&mut account, 1);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    let doubts = account.engine.degraded_reasons();
+    let reasons = account.engine.degraded_reasons();
     let blocked = DegradedReason::TradingBlocked(Surface::Futures);
-    assert_eq!(doubts, [DegradedReason::Countdown(BTC), blocked]);
-    let told = account.engine.reported_reasons(&doubts);
-    assert!(told[0].contains("futures:BTCUSDT"), "{told:?}");
+    assert_eq!(reasons, [DegradedReason::Countdown(BTC), blocked]);
+    let reported = account.engine.describe_reasons(&reasons);
+    assert!(reported[0].contains("futures:BTCUSDT"), "{reported:?}");
     account.confirm_countdowns();
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
@@ -392,13 +392,13 @@ fn an_order_is_not_sent_if_its_countdown_is_confirmed_too_late() {
 #[test]
 fn an_adopted_order_gets_a_countdown_as_soon_as_the_run_is_ready() {
     use super::world::booting;
-    use windvane_model::truth::{OpenOrder, Subject, Truth};
+    use windvane_model::state_report::{OpenOrder, StateReport, Subject};
     let mut account = booting(live_config());
     let id = windvane_model::ClientOrderId::new("mm.5.1").unwrap();
     account.begin();
     while let Some(subject) = account.take_question() {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(vec![OpenOrder {
+        let state_report = match subject {
+            Subject::OpenOrders { .. } => StateReport::OpenOrders(vec![OpenOrder {
                 report: report(id, OrderStatus::New, 0),
                 terms: limit(Side::Buy, 990, 10),
             }]),
@@ -410,9 +410,9 @@ fn an_adopted_order_gets_a_countdown_as_soon_as_the_run_is_ready() {
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),
             Subject::Trades { .. } => super::world::no_trades(),
-            Subject::Account { .. } => Truth::Account(account.own_account()),
+            Subject::Account { .. } => StateReport::Account(account.own_account()),
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
     assert_eq!(account.engine.covered_until(BTC), None);
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
@@ -475,42 +475,45 @@ fn waiting(account: &mut Account) -> NewOrder {
 }
 
 #[test]
-fn an_order_may_not_leave_after_its_countdown_expired() {
+fn an_order_is_withheld_after_its_countdown_expired() {
     let mut account = ready();
     let order = waiting(&mut account);
-    assert!(account.engine.may_leave(&order, account.now));
+    assert!(account.engine.may_send_now(&order, account.now));
     for _ in 0..30 {
         account.pass(999);
     }
     assert!(
-        !account.engine.may_leave(&order, account.now),
+        !account.engine.may_send_now(&order, account.now),
         "nothing renewed it"
     );
 }
 
 #[test]
-fn after_a_process_stall_an_old_order_may_not_leave() {
+fn after_a_process_stall_an_old_order_is_withheld() {
     let mut account = ready();
     let order = waiting(&mut account);
     let until = account.engine.covered_until(BTC).unwrap();
     let later = |ms| account.now.plus_ms(ms);
-    assert!(account.engine.may_leave(&order, later(2_000)));
-    assert!(!account.engine.may_leave(&order, later(3_000)), "it is old");
-    assert!(!account.engine.may_leave(&order, until));
+    assert!(account.engine.may_send_now(&order, later(2_000)));
+    assert!(
+        !account.engine.may_send_now(&order, later(3_000)),
+        "it is old"
+    );
+    assert!(!account.engine.may_send_now(&order, until));
 }
 
 #[test]
-fn an_order_may_not_leave_after_its_time_limit() {
+fn an_order_is_withheld_after_its_time_limit() {
     let mut account = ready();
     let order = waiting(&mut account);
     account.wait(2);
-    assert!(account.engine.may_leave(&order, account.now));
+    assert!(account.engine.may_send_now(&order, account.now));
     account.wait(1);
-    assert!(!account.engine.may_leave(&order, account.now));
+    assert!(!account.engine.may_send_now(&order, account.now));
 }
 
 #[test]
-fn a_cancelled_or_halted_order_may_not_leave() {
+fn a_cancelled_or_halted_order_is_withheld() {
     let halt = |account: &mut Account| account.handle(Input::Command(Command::Halt));
     let cancel = |account: &mut Account| {
         account.call(MM, |callback, engine| callback.cancel_all(engine, None));
@@ -519,14 +522,14 @@ fn a_cancelled_or_halted_order_may_not_leave() {
     for unwant in unwant {
         let mut account = ready();
         let order = waiting(&mut account);
-        assert!(account.engine.may_leave(&order, account.now));
+        assert!(account.engine.may_send_now(&order, account.now));
         unwant(&mut account);
-        assert!(!account.engine.may_leave(&order, account.now));
+        assert!(!account.engine.may_send_now(&order, account.now));
     }
 }
 
 #[test]
-fn an_order_of_an_expired_countdown_may_not_leave_under_the_next() {
+fn an_order_of_an_expired_countdown_is_withheld_under_the_next() {
     let mut account = ready();
     let order = waiting(&mut account);
     account.live(LiveInput::Journal { healthy: false });
@@ -537,7 +540,7 @@ fn an_order_of_an_expired_countdown_may_not_leave_under_the_next() {
     account.confirm_countdowns();
     assert!(account.engine.covered_until(BTC).is_some());
     assert!(
-        !account.engine.may_leave(&order, account.now),
+        !account.engine.may_send_now(&order, account.now),
         "it counts as lost"
     );
 }
@@ -564,14 +567,14 @@ fn an_order_found_open_after_its_countdown_expired_is_covered() {
 #[test]
 fn no_countdown_is_armed_while_the_journal_is_unhealthy() {
     use super::world::booting;
-    use windvane_model::truth::{OpenOrder, Subject, Truth};
+    use windvane_model::state_report::{OpenOrder, StateReport, Subject};
     let mut account = booting(live_config());
     let id = windvane_model::ClientOrderId::new("mm.5.1").unwrap();
     account.begin();
     account.live(LiveInput::Journal { healthy: false });
     while let Some(subject) = account.take_question() {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(vec![OpenOrder {
+        let state_report = match subject {
+            Subject::OpenOrders { .. } => StateReport::OpenOrders(vec![OpenOrder {
                 report: report(id, OrderStatus::New, 0),
                 terms: limit(Side::Buy, 990, 10),
             }]),
@@ -583,9 +586,9 @@ fn no_countdown_is_armed_while_the_journal_is_unhealthy() {
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),
             Subject::Trades { .. } => super::world::no_trades(),
-            Subject::Account { .. } => Truth::Account(account.own_account()),
+            Subject::Account { .. } => StateReport::Account(account.own_account()),
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
     account.wait(3);
     assert_eq!(account.take_countdown(), None);

@@ -104,8 +104,8 @@ fn a_waiting_order_is_not_sent_after_the_run_is_degraded() {
     account.wait(7);
     account.confirm_countdowns();
     assert_eq!(account.places(), 0);
-    let told = reasons(&account);
-    assert!(told[0].contains("in doubt"), "{told:?}");
+    let reported = reasons(&account);
+    assert!(reported[0].contains("in doubt"), "{reported:?}");
 }
 
 #[test]
@@ -117,8 +117,8 @@ fn a_waiting_order_is_rejected_with_the_correct_reason() {
     account.countdown_reply(Outcome::Done(0));
     account.submit(MM, limit(Side::Buy, 990, 1));
     assert_eq!(account.engine.orders().iter().count(), 0, "rejected");
-    let told = reasons(&account);
-    assert!(told[0].contains("was stopped"), "{told:?}");
+    let reported = reasons(&account);
+    assert!(reported[0].contains("was stopped"), "{reported:?}");
 
     let mut account = ready();
     account.submit(MM, limit(Side::Buy, 990, 1));
@@ -127,15 +127,15 @@ fn a_waiting_order_is_rejected_with_the_correct_reason() {
         account.countdown_reply(Outcome::Unknown);
         account.pass(500);
     }
-    let told = reasons(&account);
-    assert!(told[0].contains("did not arm"), "{told:?}");
+    let reported = reasons(&account);
+    assert!(reported[0].contains("did not arm"), "{reported:?}");
 
     let mut account = holding();
     account.live(LiveInput::Journal { healthy: false });
     account.submit(MM, reducing());
     account.pass(999);
-    let told = reasons(&account);
-    assert!(told[0].contains("in doubt"), "{told:?}");
+    let reported = reasons(&account);
+    assert!(reported[0].contains("in doubt"), "{reported:?}");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_market_order_that_only_reduces_needs_no_countdown() {
         Some(Request::Place(order)) => order,
         other => panic!("{other:?}"),
     };
-    assert!(account.engine.may_leave(&order, account.now));
+    assert!(account.engine.may_send_now(&order, account.now));
 }
 
 /// The reasons why orders were not placed, as text for people.

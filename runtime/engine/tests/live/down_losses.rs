@@ -5,7 +5,7 @@ use windvane_model::config::EngineConfig;
 use windvane_model::input::FaultKind;
 use windvane_model::protocol::{OrderReport, Refusal};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, StateReport, Subject};
 use windvane_model::{
     Amount, Input, OrderSeq, OrderStatus, Outcome, PositionSide, Price, Reply, Request, Side,
     VenueOrderId,
@@ -75,8 +75,8 @@ impl Exit {
 
     fn trade(&self, account: &Account) -> AccountTrade {
         let id = account.id(MM, self.order);
-        let told = fill(id, Side::Sell, 7, self.qty, self.qty, self.status());
-        let mut fill = told.fill.unwrap();
+        let reported = fill(id, Side::Sell, 7, self.qty, self.qty, self.status());
+        let mut fill = reported.fill.unwrap();
         fill.price = Price(400);
         fill.quote_qty = instrument().notional(400, self.qty);
         AccountTrade {
@@ -120,23 +120,23 @@ fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
     let lost = instrument().notional(600, exit.qty) + Amount(1_000_000);
     let total = before.balances[0].total - lost;
     for second in 0..seconds {
-        let told = second >= venue.orders_late;
+        let reported = second >= venue.orders_late;
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
-                Subject::OpenOrders { .. } if told && exit.qty == 10_000 => {
-                    Outcome::Done(Truth::OpenOrders(Vec::new()))
+                Subject::OpenOrders { .. } if reported && exit.qty == 10_000 => {
+                    Outcome::Done(StateReport::OpenOrders(Vec::new()))
                 }
                 Subject::OpenOrders { .. } => match account.engine.order(exit.order) {
                     Some(_) => {
                         let mut open = account.open_order(exit.order);
-                        if told {
+                        if reported {
                             open.report = exit.report(account);
                         } else {
                             open.report.executed_qty = windvane_model::Qty(0);
                         }
-                        Outcome::Done(Truth::OpenOrders(vec![open]))
+                        Outcome::Done(StateReport::OpenOrders(vec![open]))
                     }
-                    None => Outcome::Done(Truth::OpenOrders(Vec::new())),
+                    None => Outcome::Done(StateReport::OpenOrders(Vec::new())),
                 },
                 Subject::Trades { .. } => match venue.trades {
                     Trades::Refused => Outcome::Refused(Refusal {
@@ -144,7 +144,7 @@ fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
                         msg: String::new(),
                     }),
                     Trades::Late(late) if second < late => Outcome::Done(no_trades()),
-                    _ => Outcome::Done(Truth::Trades {
+                    _ => Outcome::Done(StateReport::Trades {
                         trades: vec![exit.trade(account)],
                         more: false,
                     }),
@@ -154,7 +154,7 @@ fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
                     own.balances[0].total = total;
                     own.positions = vec![position(10_000 - exit.qty)];
                     own.positions[0].cost = instrument().notional(1000, 10_000 - exit.qty);
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
                 _ => Outcome::Done(super::world::nothing(subject)),
             };
@@ -164,7 +164,7 @@ fn run(account: &mut Account, exit: &Exit, venue: Venue, seconds: u32) {
         if account.sent.iter().any(asked) {
             account.take_queries();
             let mut told_of = exit.report(account);
-            if !told {
+            if !reported {
                 told_of.status = OrderStatus::New;
                 told_of.executed_qty = windvane_model::Qty(0);
                 told_of.cum_quote = Amount::ZERO;

@@ -4,20 +4,20 @@
 use windvane_engine::Engine;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::Refusal;
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{Amount, OrderStatus, Outcome, Side, Surface};
 
-use super::listing::{refuse, rules, tell, tick};
 use super::reconciliation::{adjustments, bought_at_another_entry, cost, round};
+use super::rules_refresh::{refuse, rules, tell, tick};
 use super::support::{Account, MM, USDT, fill, instrument};
 use super::world::nothing;
 
 const FUTURES: Surface = Surface::Futures;
 
 /// An account snapshot with this cost of the position.
-fn read(account: &mut Account, told: Amount) {
+fn read(account: &mut Account, reported: Amount) {
     account.wait(31);
-    round(account, &[], &[], |own| own.positions[0].cost = told);
+    round(account, &[], &[], |own| own.positions[0].cost = reported);
 }
 
 #[test]
@@ -87,24 +87,24 @@ fn tell_tick(account: &mut Account, step: i64) {
 
 #[test]
 fn a_balance_difference_changes_an_entry_only_without_trades() {
-    for tells_trades in [true, false] {
+    for serves_account_trades in [true, false] {
         let (mut account, rounded) = bought_at_another_entry();
         let known = cost(&account);
         read(&mut account, known);
-        let told = account.engine.balance(Surface::Futures, USDT).total + Amount(7);
+        let reported = account.engine.balance(Surface::Futures, USDT).total + Amount(7);
         account.wait(31);
         // Two snapshots agree, with a query for trades between them.
         for _ in 0..60 {
             while let Some(subject) = account.take_question() {
                 let mut own = account.own_account();
                 own.positions[0].cost = rounded;
-                own.balances[0].total = told;
+                own.balances[0].total = reported;
                 let outcome = match subject {
-                    Subject::Trades { .. } if !tells_trades => Outcome::Refused(Refusal {
+                    Subject::Trades { .. } if !serves_account_trades => Outcome::Refused(Refusal {
                         code: 404,
                         msg: String::new(),
                     }),
-                    Subject::Account { .. } => Outcome::Done(Truth::Account(own)),
+                    Subject::Account { .. } => Outcome::Done(StateReport::Account(own)),
                     _ => Outcome::Done(nothing(subject)),
                 };
                 account.answer(subject, outcome);
@@ -114,8 +114,12 @@ fn a_balance_difference_changes_an_entry_only_without_trades() {
             account.clock();
         }
         assert_eq!(adjustments(&account).len(), 1);
-        let expected = if tells_trades { known } else { rounded };
-        assert_eq!(cost(&account), expected, "{tells_trades}");
+        let expected = if serves_account_trades {
+            known
+        } else {
+            rounded
+        };
+        assert_eq!(cost(&account), expected, "{serves_account_trades}");
     }
 }
 

@@ -10,9 +10,9 @@ use windvane_model::{
     VenueOrderId,
 };
 
+use super::changes_without_event::usdt;
 use super::stated_fees::{Exchange, TOKEN};
 use super::support::{MM, OTHER, USDT, market, report};
-use super::untold::usdt;
 
 /// Time between two orders of a strategy.
 const PAUSE_MS: i64 = 700;
@@ -50,14 +50,14 @@ impl LateStream {
         let id = exchange.account.id(strategy, order);
         let at = exchange.account.now;
         let event = exchange.execute(id, side, realized, at);
-        let told = exchange.account_event(at);
+        let reported = exchange.account_event(at);
         let mut filled = report(id, OrderStatus::Filled, 10_000);
         filled.orig_qty = Qty(10_000);
         filled.order_id = VenueOrderId(exchange.trades.len() as i64);
         filled.cum_quote = event.fill.unwrap().quote_qty;
         filled.update_time = at;
         exchange.account.placed(id, Outcome::Done(filled));
-        let mut events = [UserEvent::Order(event), UserEvent::Account(told)];
+        let mut events = [UserEvent::Order(event), UserEvent::Account(reported)];
         if self.account_first {
             events.reverse();
         }
@@ -140,16 +140,16 @@ fn unseen_ms(place: usize, lists_flat: bool, lost: Amount) -> usize {
             late.trade_for(1, 0);
         }
     }
-    let doubts = late.exchange.account.engine.degraded_reasons();
-    let has_reason = |doubt: &DegradedReason| {
+    let reasons = late.exchange.account.engine.degraded_reasons();
+    let has_reason = |reason: &DegradedReason| {
         matches!(
-            doubt,
+            reason,
             DegradedReason::StatedBalance(_) | DegradedReason::Unlisted(_)
         )
     };
     assert!(
-        !doubts.is_empty() && doubts.iter().all(has_reason),
-        "{doubts:?}"
+        !reasons.is_empty() && reasons.iter().all(has_reason),
+        "{reasons:?}"
     );
     let unseen = late.ready - before;
     late.pass(60_000);

@@ -7,15 +7,15 @@ use windvane_model::input::Command;
 use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderUpdate, PositionUpdate, Refusal,
 };
-use windvane_model::run_state::{Latch, RunState};
-use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_model::run_state::{KillSwitch, RunState};
+use windvane_model::state_report::{AccountTrade, OpenOrder, StateReport, Subject};
 use windvane_model::{
     Amount, ClientOrderId, ExecutionType, Input, MarketEvent, Notice, OrderStatus, OrderTerms,
     OrderType, Outcome, PositionSide, Price, Qty, Side, StrategyId, Surface, Time, TradeId,
     UserEvent, VenueOrderId,
 };
 
-use super::forced_told::told_closes;
+use super::forced_events::delivered_closes;
 use super::reconciliation::trade;
 use super::succession::{killed, next_config};
 use super::support::{
@@ -89,11 +89,11 @@ pub(super) fn held(account: &Account) -> [i64; 3] {
 }
 
 pub(super) fn reports(account: &Account) -> Vec<ForcedCloseReport> {
-    let told = account.notices.iter().filter_map(|notice| match notice {
+    let reported = account.notices.iter().filter_map(|notice| match notice {
         Notice::ForcedClose { report, .. } => Some((**report).clone()),
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 pub(super) fn react(account: &mut Account, reaction: OnLiquidation) {
@@ -151,7 +151,11 @@ fn every_mark_in_the_documents_is_recognized() {
             ..sold(0, 40, 0, 40)
         };
         account.update(opened);
-        assert_eq!(account.engine.latch(), Latch::Halted, "before it trades");
+        assert_eq!(
+            account.engine.kill_switch(),
+            KillSwitch::Halted,
+            "before it trades"
+        );
         account.update(sold(9, 30, 30, 40));
         account.update(sold(10, 10, 40, 40));
         assert_eq!(held(&account), [0, 0, 0], "its fills have no mark");
@@ -179,9 +183,9 @@ fn strategies_share_a_liquidation_in_proportion() {
         .collect();
     assert_eq!(shares, [(15, 15), (5, 5)]);
     for strategy in [MM, OTHER] {
-        let told = (account.events.iter())
+        let reported = (account.events.iter())
             .any(|(to, kind, _)| *to == strategy && *kind == EventKind::Position);
-        assert!(told, "each strategy receives its position");
+        assert!(reported, "each strategy receives its position");
     }
 }
 
@@ -189,7 +193,11 @@ fn strategies_share_a_liquidation_in_proportion() {
 fn the_fills_of_one_order_add_up_to_one_report() {
     let mut account = holding(30, 10);
     account.update(marked(sold(9, 20, 20, 40)));
-    assert_eq!(account.engine.latch(), Latch::Halted, "at the first fill");
+    assert_eq!(
+        account.engine.kill_switch(),
+        KillSwitch::Halted,
+        "at the first fill"
+    );
     account.update(marked(sold(10, 12, 32, 40)));
     account.update(marked(sold(11, 8, 40, 40)));
     let parts: Vec<_> = reports(&account).iter().map(|one| one.qty).collect();
@@ -297,15 +305,15 @@ fn account_event(account: &Account, reason: AccountReason, listed: bool) -> User
 fn the_account_event_may_arrive_before_or_after_the_fill() {
     for before in [true, false] {
         let mut account = holding(30, 10);
-        let told = account_event(&account, AccountReason::Order, true);
+        let reported = account_event(&account, AccountReason::Order, true);
         let total = account.engine.balance(FUTURES, USDT).total;
         let fill = marked(sold(9, 40, 40, 40));
         if before {
-            account.handle(Input::User(&told));
+            account.handle(Input::User(&reported));
             account.update(fill);
         } else {
             account.update(fill);
-            account.handle(Input::User(&told));
+            account.handle(Input::User(&reported));
         }
         assert_eq!(held(&account), [0, 0, 0]);
         assert_eq!(
@@ -363,7 +371,7 @@ fn tell_round(
     account: &mut Account,
     trades: &[AccountTrade],
     closed: Option<Amount>,
-    forced: &Outcome<Truth>,
+    forced: &Outcome<StateReport>,
 ) {
     let read = closed.map(|left| (position(0), left));
     answer_with_trades(account, trades, read, forced);
@@ -373,7 +381,7 @@ fn tell_round(
 fn answer_round(
     account: &mut Account,
     read: Option<(PositionUpdate, Amount)>,
-    forced: &Outcome<Truth>,
+    forced: &Outcome<StateReport>,
 ) {
     answer_with_trades(account, &[], read, forced);
 }
@@ -382,9 +390,9 @@ pub(super) fn answer_with_trades(
     account: &mut Account,
     trades: &[AccountTrade],
     read: Option<(PositionUpdate, Amount)>,
-    forced: &Outcome<Truth>,
+    forced: &Outcome<StateReport>,
 ) {
-    let by_hand = Truth::OutsideOrder(Box::new(order_by_hand(BTC, VenueOrderId(0))));
+    let by_hand = StateReport::OutsideOrder(Box::new(order_by_hand(BTC, VenueOrderId(0))));
     answer_with_order(account, trades, read, forced, &Outcome::Done(by_hand));
 }
 
@@ -393,18 +401,18 @@ pub(super) fn answer_with_order(
     account: &mut Account,
     trades: &[AccountTrade],
     read: Option<(PositionUpdate, Amount)>,
-    forced: &Outcome<Truth>,
-    order: &Outcome<Truth>,
+    forced: &Outcome<StateReport>,
+    order: &Outcome<StateReport>,
 ) {
     while let Some(subject) = account.take_question() {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+        let state_report = match subject {
+            Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
             Subject::Trades { from, .. } => {
                 let from = from.unwrap_or(TradeId(0));
                 let new = trades.iter().filter(|one| one.fill.trade_id >= from);
                 match new.copied().collect::<Vec<_>>() {
                     none if none.is_empty() => no_trades(),
-                    trades => Truth::Trades {
+                    trades => StateReport::Trades {
                         trades,
                         more: false,
                     },
@@ -416,7 +424,7 @@ pub(super) fn answer_with_order(
                     own.positions = vec![position];
                     own.balances[0].total = total;
                 }
-                Truth::Account(own)
+                StateReport::Account(own)
             }
             Subject::ForcedOrders { .. } => {
                 account.answer(subject, forced.clone());
@@ -424,7 +432,7 @@ pub(super) fn answer_with_order(
             }
             Subject::OutsideOrder { order_id, .. } => {
                 let mut order = order.clone();
-                if let Outcome::Done(Truth::OutsideOrder(order)) = &mut order {
+                if let Outcome::Done(StateReport::OutsideOrder(order)) = &mut order {
                     order.report.order_id = order_id;
                 }
                 account.answer(subject, order);
@@ -436,7 +444,7 @@ pub(super) fn answer_with_order(
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => nothing(subject),
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
 }
 
@@ -445,7 +453,7 @@ pub(super) fn minute(
     account: &mut Account,
     trades: &[AccountTrade],
     closed: Option<Amount>,
-    forced: &Outcome<Truth>,
+    forced: &Outcome<StateReport>,
 ) {
     for _ in 0..120 {
         tell_round(account, trades, closed, forced);
@@ -456,7 +464,7 @@ pub(super) fn minute(
     }
 }
 
-pub(super) fn refused_route() -> Outcome<Truth> {
+pub(super) fn refused_route() -> Outcome<StateReport> {
     Outcome::Refused(Refusal {
         code: -1020,
         msg: String::new(),
@@ -469,13 +477,13 @@ fn account_snapshots_find_a_liquidation_without_events() {
         let mut account = holding(30, 10);
         minute(&mut account, &[], None, &refused_route());
         let left = wallet_after(&account);
-        let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 40)]));
+        let forced = Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 40)]));
         for _ in 0..2 {
             // A snapshot that equals an earlier state of the account may be stale.
             minute(&mut account, &[], Some(left), &forced);
         }
         assert_eq!(held(&account), [0, 0, 0]);
-        assert_eq!(account.engine.latch(), Latch::Halted);
+        assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
         assert_eq!(reports(&account).len(), 1);
         if told_later {
             account.update(marked(sold(9, 40, 40, 40)));
@@ -495,10 +503,10 @@ fn forced_orders_settle_a_liquidation_in_account_trades() {
     account.live(windvane_model::live::LiveInput::StreamDown { surface: FUTURES });
     account.live(windvane_model::live::LiveInput::StreamUp { surface: FUTURES });
     let left = wallet_after(&account);
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 40)]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 40)]));
     minute(&mut account, &[listed_trade(9, 40)], Some(left), &forced);
     assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     let report = &reports(&account)[0];
     let shares: Vec<_> = report.shares.iter().map(|share| share.qty).collect();
     assert_eq!((shares, report.unowned), (vec![30, 10], 0));
@@ -524,13 +532,13 @@ fn a_liquidation_event_settles_trades_that_were_listed_before() {
     );
     assert_eq!(held(&account), [0, 0, 0]);
     assert_eq!(
-        account.engine.latch(),
-        Latch::None,
+        account.engine.kill_switch(),
+        KillSwitch::Clear,
         "nothing shows who closed"
     );
     account.update(marked(sold(9, 40, 40, 40)));
     assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
 }
 
 #[test]
@@ -539,8 +547,8 @@ fn a_close_in_snapshots_without_evidence_is_not_a_liquidation() {
     let before = listed_order(&old, 40);
     old.wait(1);
     for answer in [
-        Outcome::Done(Truth::ForcedOrders(Vec::new())),
-        Outcome::Done(Truth::ForcedOrders(vec![before])),
+        Outcome::Done(StateReport::ForcedOrders(Vec::new())),
+        Outcome::Done(StateReport::ForcedOrders(vec![before])),
     ] {
         let mut account = holding(30, 10);
         account.wait(20);
@@ -569,9 +577,9 @@ fn a_payment_of_the_insurance_fund_proves_a_liquidation() {
     });
     minute(&mut account, &[], None, &refused_route());
     let left = wallet_after(&account);
-    let told = account_event(&account, AccountReason::InsuranceClear, true);
-    account.handle(Input::User(&told));
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    let reported = account_event(&account, AccountReason::InsuranceClear, true);
+    account.handle(Input::User(&reported));
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     for _ in 0..2 {
         minute(&mut account, &[], Some(left), &refused_route());
     }
@@ -584,12 +592,12 @@ fn a_payment_of_the_insurance_fund_proves_a_liquidation() {
 fn a_payment_after_a_reported_liquidation_is_not_a_second_one() {
     let mut account = holding(30, 10);
     account.update(marked(sold(9, 40, 40, 40)));
-    let mut told = account_event(&account, AccountReason::InsuranceClear, false);
-    if let UserEvent::Account(update) = &mut told {
+    let mut reported = account_event(&account, AccountReason::InsuranceClear, false);
+    if let UserEvent::Account(update) = &mut reported {
         update.balances[0].total = account.engine.balance(FUTURES, USDT).total + Amount(5);
         update.balances[0].change = Amount(5);
     }
-    account.handle(Input::User(&told));
+    account.handle(Input::User(&reported));
     assert_eq!(reports(&account).len(), 1);
 }
 
@@ -645,12 +653,12 @@ fn an_earlier_own_fill_may_arrive_after_a_forced_close() {
         assert_eq!(held(&account), [0, 0, 0], "late: {is_late}");
         let latched = reports(&account).iter().filter(|one| one.latched).count();
         assert_eq!(latched, 1, "the reaction follows once");
-        let told = told_closes(&account).into_iter();
-        let told = told.fold([0, 0], |mut sum, (strategy, event)| {
+        let reported = delivered_closes(&account).into_iter();
+        let reported = reported.fold([0, 0], |mut sum, (strategy, event)| {
             sum[usize::from(strategy.0)] += event.fields[1];
             sum
         });
-        assert_eq!(told, [12, 40], "the late share is delivered too");
+        assert_eq!(reported, [12, 40], "the late share is delivered too");
     }
 }
 
@@ -665,7 +673,7 @@ fn a_forced_close_shown_by_a_snapshot_closes_its_strategy() {
     account.update(own);
     assert_eq!(held(&account), [-8, -8, 0]);
     let left = wallet_after(&account);
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![forced]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![forced]));
     for _ in 0..60 {
         answer_round(&mut account, Some((position(-10), left)), &forced);
         account.pass(499);
@@ -674,7 +682,7 @@ fn a_forced_close_shown_by_a_snapshot_closes_its_strategy() {
         account.confirm_countdowns();
     }
     assert_eq!(held(&account), [-10, -10, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
 }
 
 #[test]
@@ -684,13 +692,13 @@ fn a_listed_forced_close_may_be_newer_than_the_snapshot() {
     // The venue sold 10, and no event reported it. It sells 5 more after each snapshot.
     let first = listed_order(&account, 10);
     let left = wallet_after(&account);
-    let mut told = false;
+    let mut reported = false;
     for _ in 0..300 {
         let mut second = listed_order(&account, 5);
         second.report.order_id = VenueOrderId(501);
-        let forced = Outcome::Done(Truth::ForcedOrders(vec![first, second]));
+        let forced = Outcome::Done(StateReport::ForcedOrders(vec![first, second]));
         answer_round(&mut account, Some((position(30), left)), &forced);
-        if !reports(&account).is_empty() && !std::mem::replace(&mut told, true) {
+        if !reports(&account).is_empty() && !std::mem::replace(&mut reported, true) {
             let mut event = marked(sold(12, 5, 5, 5));
             event.order_id = VenueOrderId(501);
             account.update(event);
@@ -702,7 +710,7 @@ fn a_listed_forced_close_may_be_newer_than_the_snapshot() {
         account.clock();
         account.confirm_countdowns();
     }
-    assert!(told, "the snapshot shows the first close");
+    assert!(reported, "the snapshot shows the first close");
     let reported: Vec<_> = reports(&account).iter().map(|one| one.qty).collect();
     assert_eq!(reported, [10, 5]);
 }
@@ -711,7 +719,7 @@ fn a_listed_forced_close_may_be_newer_than_the_snapshot() {
 fn forced_closes_before_the_first_snapshot_are_ignored() {
     let mut account = booting(live_config());
     account.begin();
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 2)]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 2)]));
     for _ in 0..60 {
         answer_round(
             &mut account,
@@ -737,7 +745,7 @@ fn a_close_by_hand_is_not_mistaken_for_the_next_forced_close() {
     by_hand.order_id = VenueOrderId(501);
     account.update(by_hand);
     assert_eq!(held(&account)[0], 7);
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 7)]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 7)]));
     // The snapshot is still older than the ADL.
     for _ in 0..4 {
         tell_round(&mut account, &[], None, &forced);
@@ -765,7 +773,7 @@ fn close_before_an_own_fill(listed: bool) {
     let exit = account.submit(MM, limit(Side::Sell, 1100, 10));
     account.confirm_countdowns();
     let forced = if listed {
-        Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 30)]))
+        Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 30)]))
     } else {
         refused_route()
     };

@@ -1,7 +1,7 @@
 //! The commission of a forced close, if the order event lacks it.
 
 use windvane_model::live::LiveInput;
-use windvane_model::truth::AccountTrade;
+use windvane_model::state_report::AccountTrade;
 use windvane_model::{Amount, PositionSide, Side, Surface};
 
 use super::forced::{holding, marked, sold};

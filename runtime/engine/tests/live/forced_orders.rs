@@ -6,7 +6,7 @@ use windvane_model::forced::ForcedClose;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::Refusal;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{OpenOrder, Subject, Truth};
+use windvane_model::state_report::{OpenOrder, StateReport, Subject};
 use windvane_model::{
     Amount, ClientOrderId, OrderStatus, OrderType, Outcome, Qty, Request, Side, Surface,
     VenueOrderId,
@@ -44,7 +44,7 @@ enum List {
 }
 
 impl Order {
-    fn told(self, asked_for_s: i64) -> Outcome<Truth> {
+    fn response(self, asked_for_s: i64) -> Outcome<StateReport> {
         let refused = Outcome::Refused(Refusal {
             code: NO_SUCH_ORDER,
             msg: String::new(),
@@ -64,7 +64,7 @@ impl Order {
             Self::Late if asked_for_s < 10 => return refused,
             Self::Named | Self::Late => named(&mut order),
         }
-        Outcome::Done(Truth::OutsideOrder(Box::new(order)))
+        Outcome::Done(StateReport::OutsideOrder(Box::new(order)))
     }
 
     fn kind(self) -> Option<ForcedClose> {
@@ -86,12 +86,12 @@ fn closed(account: &mut Account, order: Order, list: List, seconds: i64) {
     let left = account.own_account().balances[0].total - Amount(440_000_000);
     let forced = match list {
         List::Refused => refused_route(),
-        List::Empty => Outcome::Done(Truth::ForcedOrders(Vec::new())),
+        List::Empty => Outcome::Done(StateReport::ForcedOrders(Vec::new())),
     };
     let began = account.now;
     for _ in 0..2 * seconds {
         let asked_for_s = (account.now.0 - began.0) / 1_000_000_000;
-        let order = order.told(asked_for_s);
+        let order = order.response(asked_for_s);
         let read = Some((position(0), left));
         answer_with_order(account, &[sold], read, &forced, &order);
         account.pass(499);
@@ -126,13 +126,13 @@ fn the_order_of_a_listed_close_shows_its_kind() {
                 closed(&mut account, order, list, 60);
                 let case = format!("{order:?} {list:?}, stream cut: {cut}");
                 assert_eq!(held(&account), [0, 0, 0], "{case}");
-                let told = reports(&account);
-                let kinds: Vec<_> = told.iter().map(|one| (one.kind, one.qty)).collect();
+                let reported = reports(&account);
+                let kinds: Vec<_> = reported.iter().map(|one| (one.kind, one.qty)).collect();
                 let expected: Vec<_> = order.kind().map(|kind| (kind, 40)).into_iter().collect();
                 assert_eq!(kinds, expected, "{case}");
                 let halted = account.engine.run_state() == RunState::Halted;
                 assert_eq!(halted, order.kind().is_some(), "{case}");
-                let shares: i64 = told
+                let shares: i64 = reported
                     .iter()
                     .flat_map(|one| &one.shares)
                     .map(|one| one.qty)

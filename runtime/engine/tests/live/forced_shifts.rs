@@ -4,7 +4,7 @@
 use windvane_model::effect::Adjustment;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::PositionUpdate;
-use windvane_model::truth::{AccountTrade, OpenOrder, Truth};
+use windvane_model::state_report::{AccountTrade, OpenOrder, StateReport};
 use windvane_model::{
     ClientOrderId, Input, OrderStatus, OrderTerms, OrderType, Outcome, Qty, Side, Surface,
     VenueOrderId,
@@ -24,7 +24,7 @@ fn answer(
     seconds: u32,
     trades: &[AccountTrade],
     read: PositionUpdate,
-    forced: &Outcome<Truth>,
+    forced: &Outcome<StateReport>,
 ) {
     for _ in 0..2 * seconds {
         let total = account.own_account().balances[0].total;
@@ -66,7 +66,7 @@ fn trades_by_hand_are_not_mistaken_for_another_forced_order() {
     // A person reverses the position. The venue's list of forced orders then contains an order that
     // is newer than that snapshot.
     trades.push(listed_trade(&account, 502, 10, Side::Sell, 9));
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed_order(&account, 4)]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![listed_order(&account, 4)]));
     account.notices.clear();
     while account.own_account().positions != [position(-4)] {
         answer(&mut account, 1, &trades, position(-4), &forced);
@@ -95,7 +95,7 @@ fn the_list_settles_a_liquidation_whose_fill_event_was_lost() {
     placed.fill = None;
     account.update(placed);
     let listed = super::forced::listed_order(&account, 40);
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![listed]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![listed]));
     account.handle(Input::Command(windvane_model::input::Command::Resume));
     let exit = account.submit(MM, limit(Side::Sell, 1000, 10));
     account.confirm_countdowns();
@@ -122,7 +122,7 @@ fn a_listed_close_before_a_reversing_own_fill_closes_strategies() {
     minute(&mut account, &[], None, &refused_route());
     let mut forced = listed_order(&account, 40);
     forced.terms.side = Side::Sell;
-    let forced = Outcome::Done(Truth::ForcedOrders(vec![forced]));
+    let forced = Outcome::Done(StateReport::ForcedOrders(vec![forced]));
     account.pass(3_000);
     account.alive();
     account.clock();

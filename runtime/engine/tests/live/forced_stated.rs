@@ -4,19 +4,19 @@
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::forced::ForcedClose;
 use windvane_model::protocol::{AccountReason, AccountUpdate, PositionUpdate};
-use windvane_model::run_state::{Latch, RunState};
-use windvane_model::truth::{Income, IncomeKind, Subject, Truth};
+use windvane_model::run_state::{KillSwitch, RunState};
+use windvane_model::state_report::{Income, IncomeKind, StateReport, Subject};
 use windvane_model::{
     Amount, Input, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
 };
 
+use super::changes_without_event::{self, usdt};
 use super::forced::{
     answer_with_trades, held, holding, listed_order, minute, refused_route, reports, sold,
 };
 use super::support::{
     Account, BTC, MM, OTHER, USDT, fill, instrument, limit, report as order_report, update,
 };
-use super::untold::{self, usdt};
 use super::world::{no_trades, nothing, position, ready};
 
 const FUTURES: Surface = Surface::Futures;
@@ -33,12 +33,12 @@ fn state_close(account: &mut Account) {
 
 /// An account event reports the wallet balance and these positions.
 fn state_left(account: &mut Account, positions: Vec<PositionUpdate>) {
-    let mut told = account.own_account();
-    told.balances[0].total = wallet_after_loss(account);
+    let mut reported = account.own_account();
+    reported.balances[0].total = wallet_after_loss(account);
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Order,
-        balances: told.balances,
+        balances: reported.balances,
         positions,
         transaction_time: account.now,
         event_time: account.now,
@@ -53,7 +53,7 @@ fn without_forced_orders_an_account_event_alone_is_a_forced_close() {
     state_close(&mut account);
     minute(&mut account, &[], Some(left), &refused_route());
     assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     let reports = reports(&account);
     let report = &reports[0];
     let shares: Vec<_> = report.shares.iter().map(|share| share.qty).collect();
@@ -65,14 +65,14 @@ fn without_forced_orders_an_account_event_alone_is_a_forced_close() {
 
 /// An account event reports this loss and a flat position. Account snapshots and this response
 /// about forced orders follow.
-fn lose(account: &mut Account, lost: Amount, forced: &Outcome<Truth>) {
-    let mut told = account.own_account();
-    told.balances[0].total += -lost;
-    let left = told.balances[0].total;
+fn lose(account: &mut Account, lost: Amount, forced: &Outcome<StateReport>) {
+    let mut reported = account.own_account();
+    reported.balances[0].total += -lost;
+    let left = reported.balances[0].total;
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Order,
-        balances: told.balances,
+        balances: reported.balances,
         positions: vec![position(0)],
         transaction_time: account.now,
         event_time: account.now,
@@ -107,7 +107,7 @@ fn a_listed_order_splits_the_loss_into_price_and_commission() {
         position.position.fees
     };
     let before = [paid(&account, 0), paid(&account, 1)];
-    let listed = Truth::ForcedOrders(vec![listed_order(&account, 40)]);
+    let listed = StateReport::ForcedOrders(vec![listed_order(&account, 40)]);
     let lost = instrument().notional(100, 40);
     lose(
         &mut account,
@@ -143,7 +143,7 @@ fn an_account_event_without_the_flat_position_is_a_forced_close() {
     state_left(&mut account, Vec::new());
     minute(&mut account, &[], Some(left), &refused_route());
     assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     assert_eq!(reports(&account)[0].kind, ForcedClose::Unreported);
 }
 
@@ -189,7 +189,7 @@ fn a_forced_close_is_found_although_an_own_exit_follows() {
     account.update(update(id, Side::Sell, OrderStatus::Canceled, 0));
     minute(&mut account, &[], Some(left), &refused_route());
     assert_eq!(held(&account), [0, 0, 0]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     assert_eq!(reports(&account)[0].kind, ForcedClose::Unreported);
 }
 
@@ -226,12 +226,12 @@ fn close_before_own_sale(account: &mut Account, sale_ms: i64, by_answer: bool) {
         if let Some(sale) = late.filter(|_| qty < 0) {
             account.update(sale);
         }
-        let mut told = account.own_account();
-        told.balances[0].total = left;
+        let mut reported = account.own_account();
+        reported.balances[0].total = left;
         account.handle(Input::User(&UserEvent::Account(AccountUpdate {
             surface: FUTURES,
             reason: AccountReason::Order,
-            balances: told.balances,
+            balances: reported.balances,
             positions: vec![position(qty)],
             transaction_time: made,
             event_time: made,
@@ -253,7 +253,7 @@ fn a_close_reported_after_a_later_own_sale_is_a_forced_close() {
         let reports = reports(&account);
         let closed: Vec<_> = reports.iter().map(|one| (one.kind, one.qty)).collect();
         assert_eq!(closed, [(ForcedClose::Unreported, 36)]);
-        assert_eq!(account.engine.latch(), Latch::Halted);
+        assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     }
 }
 
@@ -285,7 +285,7 @@ fn an_unexplained_close_before_a_disconnect_is_a_forced_close() {
     assert_eq!(held(&account), [0, 0, 0]);
     let kinds: Vec<_> = reports(&account).iter().map(|one| one.kind).collect();
     assert_eq!(kinds, [ForcedClose::Unreported]);
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
 }
 
 #[test]
@@ -357,12 +357,12 @@ fn a_larger_position_in_an_account_event_is_not_a_close() {
 /// Returns the seconds until the loss limit halts after an event that reports the wallet of a
 /// close, while every snapshot is still older. `None` if it does not halt within 20 seconds.
 fn halts_after(account: &mut Account, lost: i128, made: Time) -> Option<i64> {
-    let mut told = account.own_account();
-    told.balances[0].total += -usdt(lost);
+    let mut reported = account.own_account();
+    reported.balances[0].total += -usdt(lost);
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Order,
-        balances: told.balances,
+        balances: reported.balances,
         positions: Vec::new(),
         transaction_time: made,
         event_time: made,
@@ -385,11 +385,11 @@ fn halts_after(account: &mut Account, lost: i128, made: Time) -> Option<i64> {
 
 #[test]
 fn a_loss_in_an_event_halts_although_snapshots_are_stale() {
-    let mut account = untold::holding();
+    let mut account = changes_without_event::holding();
     let made = account.now;
     let halted = halts_after(&mut account, 600, made);
     assert!(halted.is_some_and(|seconds| seconds <= 4), "{halted:?}");
-    let mut account = untold::holding();
+    let mut account = changes_without_event::holding();
     let made = account.now;
     assert_eq!(
         halts_after(&mut account, 300, made),
@@ -397,7 +397,7 @@ fn a_loss_in_an_event_halts_although_snapshots_are_stale() {
         "the limit is 500"
     );
     // An event older than a booked fill does not show the current balance.
-    let mut account = untold::holding();
+    let mut account = changes_without_event::holding();
     let made = account.now;
     account.pass(1_000);
     account.alive();
@@ -416,42 +416,44 @@ fn a_snapshot_older_than_the_event_keeps_the_degraded_reason() {
     minute(&mut account, &[], None, &refused_route());
     let before = account.own_account();
     state_close(&mut account);
-    let mut was_doubted = false;
+    let mut was_degraded = false;
     for quarter in 0..4 * 8 {
         account.pass(249);
         account.alive();
         account.clock();
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
-                windvane_model::truth::Subject::Account { .. } => Truth::Account(before.clone()),
+            let state_report = match subject {
+                windvane_model::state_report::Subject::Account { .. } => {
+                    StateReport::Account(before.clone())
+                }
                 subject => super::world::nothing(subject),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
         account.confirm_countdowns();
-        let is_doubted = account
+        let is_degraded = account
             .engine
             .degraded_reasons()
             .contains(&DegradedReason::Unlisted(BTC));
-        assert!(is_doubted || !was_doubted, "{quarter}");
-        was_doubted |= is_doubted;
+        assert!(is_degraded || !was_degraded, "{quarter}");
+        was_degraded |= is_degraded;
     }
-    assert!(was_doubted);
+    assert!(was_degraded);
 }
 
 /// An account event with a lower wallet balance is pending when a snapshot with a higher one is
 /// adopted. It is unknown which is newer, so the limit halts only if both breach it.
 #[test]
 fn a_pending_account_event_alone_does_not_halt_after_a_snapshot() {
-    let mut account = untold::holding();
-    let mut told = account.own_account();
-    let wallet = told.balances[0].total;
-    told.balances[0].total = wallet - usdt(200);
+    let mut account = changes_without_event::holding();
+    let mut reported = account.own_account();
+    let wallet = reported.balances[0].total;
+    reported.balances[0].total = wallet - usdt(200);
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Order,
-        balances: told.balances,
-        positions: told.positions,
+        balances: reported.balances,
+        positions: reported.positions,
         transaction_time: account.now,
         event_time: account.now,
     })));
@@ -459,15 +461,15 @@ fn a_pending_account_event_alone_does_not_halt_after_a_snapshot() {
     let mut was_taken = false;
     for _ in 0..22 {
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
-                Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+            let state_report = match subject {
+                Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
                 Subject::Trades { .. } => no_trades(),
                 Subject::Account { .. } => {
                     let mut read = account.own_account();
                     read.balances[0].total = wallet + usdt(200);
-                    Truth::Account(read)
+                    StateReport::Account(read)
                 }
-                Subject::Income { .. } => Truth::Income {
+                Subject::Income { .. } => StateReport::Income {
                     entries: vec![Income {
                         kind: IncomeKind::Other,
                         instrument: None,
@@ -479,7 +481,7 @@ fn a_pending_account_event_alone_does_not_halt_after_a_snapshot() {
                 },
                 subject => nothing(subject),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
         if account.own_account().balances[0].total == wallet + usdt(200) {
             // For 10 that were bought at 100, the loss is 150 with the snapshot and 550 with the

@@ -3,11 +3,11 @@
 
 use windvane_model::forced::ForcedClose;
 use windvane_model::live::LiveInput;
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::{Amount, Side, Surface, VenueOrderId};
 
 use super::forced::{answer_with_trades, held, holding, minute, refused_route, reports};
-use super::forced_told::told_closes;
+use super::forced_events::delivered_closes;
 use super::reconciliation::trade;
 use super::succession::{killed, next_config};
 use super::support::{Account, USDT, instrument};
@@ -55,10 +55,10 @@ fn a_close_that_no_order_explains_counts_as_forced() {
             minute(&mut account, &[], Some(wallet), &refused_route());
         }
         assert_eq!(held(&account), [0, 0, 0], "{gap:?}");
-        assert_eq!(account.engine.latch(), Latch::Halted, "{gap:?}");
-        let told = reports(&account);
-        assert_eq!(told.len(), 1, "{gap:?}");
-        let report = &told[0];
+        assert_eq!(account.engine.kill_switch(), KillSwitch::Halted, "{gap:?}");
+        let reported = reports(&account);
+        assert_eq!(reported.len(), 1, "{gap:?}");
+        let report = &reported[0];
         let shares: Vec<_> = report.shares.iter().map(|share| share.qty).collect();
         assert_eq!(
             (report.kind, report.qty, report.side),
@@ -68,7 +68,7 @@ fn a_close_that_no_order_explains_counts_as_forced() {
         assert_eq!(report.realized_pnl, -instrument().notional(100, 40));
         assert_eq!(report.quote, instrument().notional(900, 40));
         // Price and fee are only part of the balance change, and the order is unknown.
-        for (strategy, event) in told_closes(&account) {
+        for (strategy, event) in delivered_closes(&account) {
             assert_eq!(
                 [event.fields[0], event.fields[2]],
                 [i64::MIN; 2],
@@ -76,7 +76,7 @@ fn a_close_that_no_order_explains_counts_as_forced() {
             );
             assert_eq!((event.fields[4], event.id), (3, 0));
         }
-        assert_eq!(told_closes(&account).len(), 2, "{gap:?}");
+        assert_eq!(delivered_closes(&account).len(), 2, "{gap:?}");
     }
 }
 
@@ -114,7 +114,7 @@ fn a_larger_position_is_not_a_forced_close() {
     }
     assert_eq!(held(&account), [60, 30, 10]);
     assert_eq!(reports(&account), []);
-    assert_eq!(account.engine.latch(), Latch::None);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Clear);
 }
 
 #[test]
@@ -132,5 +132,5 @@ fn an_outside_orders_total_explains_fills_without_events() {
     }
     assert_eq!(held(&account), [0, 0, 0]);
     assert_eq!(reports(&account), []);
-    assert_eq!(account.engine.latch(), Latch::None);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Clear);
 }

@@ -5,8 +5,8 @@ use windvane_model::forced::ForcedClose;
 use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, PositionUpdate, Refusal,
 };
-use windvane_model::run_state::{Latch, RunState};
-use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_model::run_state::{KillSwitch, RunState};
+use windvane_model::state_report::{AccountTrade, OpenOrder, StateReport, Subject};
 use windvane_model::{
     Amount, ClientOrderId, Input, Notice, OrderStatus, OrderTerms, OrderType, Outcome,
     PositionSide, Price, Qty, Side, Surface, Time, UserEvent, VenueOrderId,
@@ -146,7 +146,7 @@ impl Late {
                     let (_, qty, wallet) = *state.unwrap_or(&self.states[0]);
                     own.positions = vec![position(qty)];
                     own.balances = vec![balance(wallet)];
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
                 Subject::Trades { from, .. } => {
                     let from = from.map_or(0, |id| id.0);
@@ -157,7 +157,7 @@ impl Late {
                     Outcome::Done(if trades.is_empty() {
                         no_trades()
                     } else {
-                        Truth::Trades {
+                        StateReport::Trades {
                             trades,
                             more: false,
                         }
@@ -166,7 +166,7 @@ impl Late {
                 Subject::ForcedOrders { .. } if self.lists_forced => {
                     let forced = self.forced.iter();
                     let forced = forced.filter(|order| order.report.update_time <= seen);
-                    Outcome::Done(Truth::ForcedOrders(forced.copied().collect()))
+                    Outcome::Done(StateReport::ForcedOrders(forced.copied().collect()))
                 }
                 Subject::ForcedOrders { .. } => Outcome::Refused(Refusal {
                     code: -1020,
@@ -184,7 +184,7 @@ impl Late {
                                 msg: String::new(),
                             })
                         },
-                        |order| Outcome::Done(Truth::OutsideOrder(Box::new(*order))),
+                        |order| Outcome::Done(StateReport::OutsideOrder(Box::new(*order))),
                     )
                 }
                 subject => Outcome::Done(nothing(subject)),
@@ -217,12 +217,13 @@ impl Late {
     }
 
     fn kinds(&self) -> Vec<ForcedClose> {
-        let told = self.account.notices.iter();
-        told.filter_map(|notice| match notice {
-            Notice::ForcedClose { report, .. } => Some(report.kind),
-            _ => None,
-        })
-        .collect()
+        let reported = self.account.notices.iter();
+        reported
+            .filter_map(|notice| match notice {
+                Notice::ForcedClose { report, .. } => Some(report.kind),
+                _ => None,
+            })
+            .collect()
     }
 }
 
@@ -258,13 +259,17 @@ fn a_forced_close_is_found_while_a_strategy_trades() {
                 for step in 0..30 {
                     late.pass(500);
                     let (side, qty) = plan[step % plan.len()];
-                    if late.account.engine.latch() == Latch::None {
+                    if late.account.engine.kill_switch() == KillSwitch::Clear {
                         fills += usize::from(late.trade(side, qty));
                     }
                 }
                 assert!(fills <= 10, "{case}: {fills} fills after the close");
                 late.seconds(60);
-                assert_eq!(late.account.engine.latch(), Latch::Halted, "{case}");
+                assert_eq!(
+                    late.account.engine.kill_switch(),
+                    KillSwitch::Halted,
+                    "{case}"
+                );
                 let (qty, _) = late.present();
                 assert_eq!(late.held(), (qty, qty), "{case}");
                 let kind = ForcedClose::Liquidation;
@@ -291,7 +296,7 @@ fn a_forced_close_is_found_while_an_own_exit_is_open() {
         late.account
             .update(update(id, Side::Sell, OrderStatus::Canceled, 0));
         late.seconds(60);
-        assert_eq!(late.account.engine.latch(), Latch::Halted);
+        assert_eq!(late.account.engine.kill_switch(), KillSwitch::Halted);
         assert_eq!(late.held(), (0, 0));
     }
 }

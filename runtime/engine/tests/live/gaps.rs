@@ -5,7 +5,7 @@ use windvane_model::effect::Adjustment;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::Refusal;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, StateReport, Subject};
 use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Qty, Reply, Side, Surface,
     VenueOrderId,
@@ -26,7 +26,7 @@ fn without_account_trades_order_totals_close_a_gap() {
     account.live(LiveInput::StreamUp { surface: FUTURES });
     while let Some(subject) = account.take_question() {
         let outcome = match subject {
-            Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
+            Subject::OpenOrders { .. } => Outcome::Done(StateReport::OpenOrders(Vec::new())),
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
             | Subject::TradedOrder { .. }
@@ -38,7 +38,7 @@ fn without_account_trades_order_totals_close_a_gap() {
                 code: 404,
                 msg: String::new(),
             }),
-            Subject::Account { .. } => Outcome::Done(Truth::Account(account.own_account())),
+            Subject::Account { .. } => Outcome::Done(StateReport::Account(account.own_account())),
         };
         account.answer(subject, outcome);
     }
@@ -81,7 +81,7 @@ fn round_with_lost_fill(account: &mut Account, order: windvane_model::OrderSeq, 
                     open.report.executed_qty = Qty(4);
                     open.report.cum_quote = instrument().notional(990, 4);
                 }
-                Outcome::Done(Truth::OpenOrders(vec![open]))
+                Outcome::Done(StateReport::OpenOrders(vec![open]))
             }
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
@@ -97,7 +97,7 @@ fn round_with_lost_fill(account: &mut Account, order: windvane_model::OrderSeq, 
             Subject::Account { .. } => {
                 let mut own = account.own_account();
                 own.positions = vec![position(4)];
-                Outcome::Done(Truth::Account(own))
+                Outcome::Done(StateReport::Account(own))
             }
         };
         account.answer(subject, outcome);
@@ -153,18 +153,18 @@ fn missed_fills_that_cancel_out_are_still_found() {
     rests.order_id = VenueOrderId(2);
     account.update(rests);
     // Both were filled without an event. A later trade of another order has an event.
-    let told = account.submit(MM, limit(Side::Buy, 980, 10));
+    let reported = account.submit(MM, limit(Side::Buy, 980, 10));
     account.confirm_countdowns();
-    let mut told = fill(
-        account.id(MM, told),
+    let mut reported = fill(
+        account.id(MM, reported),
         Side::Buy,
         9,
         10,
         10,
         OrderStatus::Filled,
     );
-    told.order_id = VenueOrderId(3);
-    account.update(told);
+    reported.order_id = VenueOrderId(3);
+    account.update(reported);
     account.wait(31);
     let mut filled = report(bought_id, OrderStatus::Filled, 10);
     filled.order_id = VenueOrderId(number);
@@ -185,8 +185,8 @@ fn missed_fills_that_cancel_out_are_still_found() {
     let mut asked_from = None;
     for _ in 0..120 {
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
-                Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+            let state_report = match subject {
+                Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
@@ -196,19 +196,19 @@ fn missed_fills_that_cancel_out_are_still_found() {
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),
                 Subject::Trades { from, .. } => {
                     asked_from = asked_from.max(from);
-                    let told = from.is_none_or(|from| from.0 <= 6);
-                    Truth::Trades {
-                        trades: told.then_some(missed).into_iter().collect(),
+                    let reported = from.is_none_or(|from| from.0 <= 6);
+                    StateReport::Trades {
+                        trades: reported.then_some(missed).into_iter().collect(),
                         more: false,
                     }
                 }
                 Subject::Account { .. } => {
                     let mut own = account.own_account();
                     own.positions = vec![position(10)];
-                    Truth::Account(own)
+                    StateReport::Account(own)
                 }
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
         for _ in 0..account.take_queries() {
             account.handle(Input::Reply(&Reply::Queried {
@@ -244,7 +244,7 @@ fn without_account_trades_a_missing_own_fill_is_no_adjustment() {
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
                 Subject::OpenOrders { .. } => {
-                    Outcome::Done(Truth::OpenOrders(std::mem::take(&mut open)))
+                    Outcome::Done(StateReport::OpenOrders(std::mem::take(&mut open)))
                 }
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
@@ -260,7 +260,7 @@ fn without_account_trades_a_missing_own_fill_is_no_adjustment() {
                 Subject::Account { .. } => {
                     let mut own = account.own_account();
                     own.positions = vec![position(10)];
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
             };
             account.answer(subject, outcome);
@@ -297,7 +297,7 @@ fn differing_while_lost(behind: usize) -> Account {
     for _ in 0..80 {
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
-                Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
+                Subject::OpenOrders { .. } => Outcome::Done(StateReport::OpenOrders(Vec::new())),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
@@ -312,7 +312,7 @@ fn differing_while_lost(behind: usize) -> Account {
                 Subject::Account { .. } => {
                     let mut own = account.own_account();
                     own.balances[0].total = total;
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
             };
             account.answer(subject, outcome);

@@ -4,14 +4,14 @@
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::{AccountReason, AccountUpdate, Refusal};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{Income, IncomeKind, Subject, Truth};
+use windvane_model::state_report::{Income, IncomeKind, StateReport, Subject};
 use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Side, Surface, Time, UserEvent,
 };
 
+use super::changes_without_event::{holding, limited, usdt};
 use super::succession::{killed, next_config};
 use super::support::{Account, BTC, MM, USDT, fill, limit};
-use super::untold::{holding, limited, usdt};
 use super::world::{no_trades, nothing};
 
 /// The venue's response to a query for its income history.
@@ -92,13 +92,13 @@ fn answer_for(account: &mut Account, total: Amount, history: &History, seconds: 
                 let mut own = account.own_account();
                 own.balances[0].total = total;
                 let income = |entries: &[Income]| {
-                    Outcome::Done(Truth::Income {
+                    Outcome::Done(StateReport::Income {
                         entries: entries.to_vec(),
                         more: false,
                     })
                 };
                 let outcome = match (subject, history) {
-                    (Subject::Account { .. }, _) => Outcome::Done(Truth::Account(own)),
+                    (Subject::Account { .. }, _) => Outcome::Done(StateReport::Account(own)),
                     (Subject::Trades { .. }, _) => Outcome::Done(no_trades()),
                     (Subject::Income { .. }, History::Told(entries)) => income(entries),
                     (Subject::Income { .. }, History::Late(late, entries)) => {
@@ -124,11 +124,11 @@ fn answer_for(account: &mut Account, total: Amount, history: &History, seconds: 
 }
 
 fn unexplained(account: &Account) -> Vec<Amount> {
-    let told = account.notices.iter().filter_map(|notice| match notice {
+    let reported = account.notices.iter().filter_map(|notice| match notice {
         Notice::Unexplained { amount, .. } => Some(*amount),
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 /// A change without an event, and the expected result.
@@ -136,7 +136,7 @@ struct Case {
     moved: i128,
     history: fn(&Account) -> History,
     state: RunState,
-    told: &'static [i128],
+    reported: &'static [i128],
 }
 
 const CASES: &[Case] = &[
@@ -144,25 +144,25 @@ const CASES: &[Case] = &[
         moved: -1_000,
         history: |a| History::Told(vec![entry(a, IncomeKind::Transfer, -1_000)]),
         state: RunState::Ready,
-        told: &[],
+        reported: &[],
     },
     Case {
         moved: -1_000,
         history: |a| History::Late(6, vec![entry(a, IncomeKind::Transfer, -1_000)]),
         state: RunState::Ready,
-        told: &[],
+        reported: &[],
     },
     Case {
         moved: -600,
         history: |a| History::Told(vec![entry(a, IncomeKind::Funding, -600)]),
         state: RunState::Halted,
-        told: &[],
+        reported: &[],
     },
     Case {
         moved: -600,
         history: |a| History::Told(vec![entry(a, IncomeKind::Other, -600)]),
         state: RunState::Halted,
-        told: &[],
+        reported: &[],
     },
     // A withdrawal, and a loss of 400 or of 600.
     Case {
@@ -172,7 +172,7 @@ const CASES: &[Case] = &[
             History::Told(vec![entry(a, IncomeKind::Transfer, -1_000), loss])
         },
         state: RunState::Ready,
-        told: &[],
+        reported: &[],
     },
     Case {
         moved: -1_600,
@@ -181,7 +181,7 @@ const CASES: &[Case] = &[
             History::Told(vec![entry(a, IncomeKind::Transfer, -1_000), loss])
         },
         state: RunState::Halted,
-        told: &[],
+        reported: &[],
     },
     // A deposit does not hide a loss.
     Case {
@@ -191,45 +191,45 @@ const CASES: &[Case] = &[
             History::Told(vec![entry(a, IncomeKind::Transfer, 1_000), loss])
         },
         state: RunState::Halted,
-        told: &[],
+        reported: &[],
     },
     // Nothing explains the change.
     Case {
         moved: -600,
         history: |_| History::Told(Vec::new()),
         state: RunState::Halted,
-        told: &[-600],
+        reported: &[-600],
     },
     Case {
         moved: -600,
         history: |_| History::Refused(404),
         state: RunState::Halted,
-        told: &[-600],
+        reported: &[-600],
     },
     Case {
         moved: -600,
         history: |_| History::Refused(-1003),
         state: RunState::Halted,
-        told: &[-600],
+        reported: &[-600],
     },
     Case {
         moved: -600,
         history: |_| History::Silent,
         state: RunState::Halted,
-        told: &[-600],
+        reported: &[-600],
     },
     Case {
         moved: -400,
         history: |_| History::Refused(404),
         state: RunState::Ready,
-        told: &[-400],
+        reported: &[-400],
     },
     // The listed transfer is not the one that happened.
     Case {
         moved: -600,
         history: |a| History::Told(vec![entry(a, IncomeKind::Transfer, -1_000)]),
         state: RunState::Halted,
-        told: &[-600],
+        reported: &[-600],
     },
 ];
 
@@ -244,8 +244,8 @@ fn the_income_history_distinguishes_transfers_from_losses() {
             answer(&mut account, usdt(case.moved), &history, 40);
             let state = account.engine.run_state();
             assert_eq!(state, case.state, "case {place} {gap:?} {history:?}");
-            let told: Vec<_> = case.told.iter().map(|whole| usdt(*whole)).collect();
-            assert_eq!(unexplained(&account), told, "case {place} {gap:?}");
+            let reported: Vec<_> = case.reported.iter().map(|whole| usdt(*whole)).collect();
+            assert_eq!(unexplained(&account), reported, "case {place} {gap:?}");
         }
     }
 }
@@ -315,13 +315,13 @@ fn account_event(
     reason: AccountReason,
     (total, change): (Amount, Amount),
 ) -> UserEvent {
-    let mut told = account.own_account();
-    told.balances[0].total = total;
-    told.balances[0].change = change;
+    let mut reported = account.own_account();
+    reported.balances[0].total = total;
+    reported.balances[0].change = change;
     UserEvent::Account(AccountUpdate {
         surface: Surface::Futures,
         reason,
-        balances: told.balances,
+        balances: reported.balances,
         positions: Vec::new(),
         transaction_time: account.now,
         event_time: account.now,
@@ -396,8 +396,8 @@ fn funding_without_a_stated_change_counts_at_once() {
         account.seconds(2);
         account.top(999, 1001);
         let before = account.own_account().balances[0].total;
-        let told = (before + usdt(paid), usdt(change));
-        let event = account_event(&account, AccountReason::FundingFee, told);
+        let reported = (before + usdt(paid), usdt(change));
+        let event = account_event(&account, AccountReason::FundingFee, reported);
         account.handle(Input::User(&event));
         assert_eq!(account.engine.run_state(), RunState::Halted, "{change}");
         assert_eq!(funding(&account), usdt(paid), "{change}");
@@ -507,7 +507,7 @@ fn answer_both(account: &mut Account, totals: &mut [Amount; 2], seconds: i64) {
             let entries = Vec::new();
             account.tell(
                 subject,
-                Truth::Income {
+                StateReport::Income {
                     entries,
                     more: false,
                 },
@@ -530,7 +530,7 @@ fn answer_both(account: &mut Account, totals: &mut [Amount; 2], seconds: i64) {
                     account.live(LiveInput::StreamDown { surface });
                     account.live(LiveInput::StreamUp { surface });
                 }
-                Subject::Account { .. } => account.tell(subject, Truth::Account(own)),
+                Subject::Account { .. } => account.tell(subject, StateReport::Account(own)),
                 Subject::Trades { .. } => account.tell(subject, no_trades()),
                 _ => account.tell(subject, nothing(subject)),
             }

@@ -6,7 +6,7 @@ use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::{
     ClientOrderId, ExecutionType, Input, Notice, OrderStatus, Qty, Request, Side, Surface, Time,
     VenueOrderId,
@@ -114,8 +114,8 @@ fn after_a_wiped_folder_the_watch_ends_with_adoption_or_cancel() {
         .map(|order| order.report.client_order_id.to_string())
         .collect();
     assert_eq!(others, ["web-1"]);
-    let told = |notice: &&Notice| matches!(notice, Notice::InstanceWatch { .. });
-    assert_eq!(account.notices.iter().filter(told).count(), 2);
+    let reported = |notice: &&Notice| matches!(notice, Notice::InstanceWatch { .. });
+    assert_eq!(account.notices.iter().filter(reported).count(), 2);
 }
 
 /// The data folder was wiped while a strategy held a position, so its owner is unknown.
@@ -126,8 +126,8 @@ fn after_a_wiped_folder_a_position_prevents_new_exposure() {
         account.begin();
         let open = [old("mm.6.3")];
         for _ in 0..WATCH_S + 3 {
-            round(&mut account, &open, &[], |truth| {
-                truth.positions[0].qty = Qty(held);
+            round(&mut account, &open, &[], |state_report| {
+                state_report.positions[0].qty = Qty(held);
             });
             account.pass(998);
             account.alive();
@@ -135,11 +135,11 @@ fn after_a_wiped_folder_a_position_prevents_new_exposure() {
             account.confirm_countdowns();
         }
         assert_eq!(account.engine.instance_watch(), None);
-        let doubts = account.engine.degraded_reasons();
+        let reasons = account.engine.degraded_reasons();
         assert_eq!(
-            doubts.contains(&DegradedReason::Ownership),
+            reasons.contains(&DegradedReason::Ownership),
             held != 0,
-            "{held}: {doubts:?}"
+            "{held}: {reasons:?}"
         );
         let resumed = Input::Command(Command::Resume);
         account.handle(resumed);
@@ -153,8 +153,8 @@ fn after_a_wiped_folder_a_position_prevents_new_exposure() {
 }
 
 /// The number of orders that a watch adopted at its end, from the notices.
-fn told_as_adopted(account: &Account) -> Vec<usize> {
-    let told = account.notices.iter().filter_map(|notice| match notice {
+fn adopted_counts(account: &Account) -> Vec<usize> {
+    let reported = account.notices.iter().filter_map(|notice| match notice {
         Notice::InstanceWatch {
             until: None,
             adopted,
@@ -162,7 +162,7 @@ fn told_as_adopted(account: &Account) -> Vec<usize> {
         } => Some(*adopted),
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn the_end_of_a_watch_reports_the_number_of_adopted_orders() {
     let mut account = start(&open);
     pass(&mut account, WATCH_S + 3, &open);
     assert_eq!(
-        told_as_adopted(&account),
+        adopted_counts(&account),
         [2],
         "one belonged to a removed strategy"
     );
@@ -180,7 +180,7 @@ fn the_end_of_a_watch_reports_the_number_of_adopted_orders() {
     pass(&mut account, 20, &open);
     pass(&mut account, WATCH_S, &[]);
     assert_eq!(account.engine.run_state(), RunState::Ready);
-    assert_eq!(told_as_adopted(&account), [0]);
+    assert_eq!(adopted_counts(&account), [0]);
 }
 
 #[test]
@@ -283,10 +283,10 @@ fn a_running_instance_degrades_when_it_sees_another() {
             accepted(&mut account, "mm.8.1");
         }
         assert_eq!(account.engine.run_state(), RunState::Degraded);
-        let doubts = account.engine.degraded_reasons();
-        assert_eq!(doubts, [DegradedReason::AnotherInstance]);
-        let told = account.engine.reported_reasons(&doubts).join(" ");
-        assert!(told.contains(".8."), "{told}");
+        let reasons = account.engine.degraded_reasons();
+        assert_eq!(reasons, [DegradedReason::AnotherInstance]);
+        let reported = account.engine.describe_reasons(&reasons).join(" ");
+        assert!(reported.contains(".8."), "{reported}");
         assert_eq!(
             (cancels(&account), account.engine.orders().iter().count()),
             (0, 0)
@@ -389,18 +389,18 @@ fn an_order_listed_late_after_a_take_over_is_adopted() {
             account.update(event);
         }
         pass(&mut account, 31, &open);
-        let doubts = account.engine.degraded_reasons();
+        let reasons = account.engine.degraded_reasons();
         assert!(
-            !doubts.contains(&DegradedReason::AnotherInstance),
+            !reasons.contains(&DegradedReason::AnotherInstance),
             "{is_accepted}"
         );
         assert_eq!(account.engine.orders().iter().count(), 1);
         assert!(cancels(&account) >= 1, "its strategy is not configured");
         let now = [open[0], young("mm.6.5", &account)];
         pass(&mut account, 31, &now);
-        let doubts = account.engine.degraded_reasons();
+        let reasons = account.engine.degraded_reasons();
         assert!(
-            doubts.contains(&DegradedReason::AnotherInstance),
+            reasons.contains(&DegradedReason::AnotherInstance),
             "{is_accepted}"
         );
     }

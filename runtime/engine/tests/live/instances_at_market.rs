@@ -7,7 +7,7 @@ use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::Refusal;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, OpenOrder, Subject, TradedOrder, Truth};
+use windvane_model::state_report::{AccountTrade, OpenOrder, StateReport, Subject, TradedOrder};
 use windvane_model::{
     ClientOrderId, ExecutionType, Input, Notice, OrderStatus, Outcome, Request, Side, Surface,
     Time, VenueOrderId,
@@ -65,22 +65,22 @@ impl Market {
         }
     }
 
-    fn outcome(&mut self, account: &Account, subject: Subject) -> Outcome<Truth> {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(self.resting.clone()),
-            Subject::Account { .. } => Truth::Account(account.own_account()),
+    fn outcome(&mut self, account: &Account, subject: Subject) -> Outcome<StateReport> {
+        let state_report = match subject {
+            Subject::OpenOrders { .. } => StateReport::OpenOrders(self.resting.clone()),
+            Subject::Account { .. } => StateReport::Account(account.own_account()),
             Subject::Trades { .. } if self.has_no_trades => return refusal(404),
             Subject::NewestOrders { .. } => {
                 self.lists += 1;
                 if self.has_no_orders {
                     return refusal(404);
                 }
-                Truth::NewestOrders(self.orders.iter().map(|(_, order)| *order).collect())
+                StateReport::NewestOrders(self.orders.iter().map(|(_, order)| *order).collect())
             }
             Subject::Trades { from, .. } => {
                 let trades = self.trades.iter();
                 let listed = trades.filter(|one| from.is_none_or(|id| one.fill.trade_id >= id));
-                Truth::Trades {
+                StateReport::Trades {
                     trades: listed.copied().collect(),
                     more: false,
                 }
@@ -92,11 +92,11 @@ impl Market {
                 }
                 let mut orders = self.orders.iter();
                 let (_, order) = orders.find(|(id, _)| *id == order_id).unwrap();
-                Truth::TradedOrder(*order)
+                StateReport::TradedOrder(*order)
             }
             subject => nothing(subject),
         };
-        Outcome::Done(truth)
+        Outcome::Done(state_report)
     }
 
     fn start(&mut self) -> Account {
@@ -117,7 +117,7 @@ impl Market {
     }
 }
 
-fn refusal(code: i32) -> Outcome<Truth> {
+fn refusal(code: i32) -> Outcome<StateReport> {
     let msg = String::new();
     Outcome::Refused(Refusal { code, msg })
 }
@@ -132,7 +132,7 @@ fn sent_changes(account: &Account) -> usize {
     account.sent.len() - account.sent.iter().filter(reads).count()
 }
 
-fn told_of_another(account: &Account) -> usize {
+fn notices_of_another(account: &Account) -> usize {
     let is_it = |notice: &&Notice| matches!(notice, Notice::AnotherInstance { .. });
     account.notices.iter().filter(is_it).count()
 }
@@ -232,8 +232,8 @@ fn after_a_wiped_folder_the_run_is_ready_after_the_watch() {
     market.pass(&mut account, WATCH_S + 3);
     assert_eq!(account.engine.instance_watch(), None);
     assert_eq!(account.engine.run_state(), RunState::Ready);
-    let told = |notice: &&Notice| matches!(notice, Notice::InstanceWatch { .. });
-    assert_eq!(account.notices.iter().filter(told).count(), 2);
+    let reported = |notice: &&Notice| matches!(notice, Notice::InstanceWatch { .. });
+    assert_eq!(account.notices.iter().filter(reported).count(), 2);
     // The next process of this data folder knows the order.
     let mut config = next_config();
     config.epoch = 20;
@@ -269,7 +269,7 @@ fn take_over_starts_without_a_watch() {
     account.begin();
     market.answer(&mut account);
     assert_eq!(account.engine.run_state(), RunState::Ready);
-    assert_eq!(told_of_another(&account), 0);
+    assert_eq!(notices_of_another(&account), 0);
     market.execute("mm.6.4", account.now);
     account.live(LiveInput::StreamUp {
         surface: Surface::Futures,
@@ -279,7 +279,7 @@ fn take_over_starts_without_a_watch() {
         account.engine.degraded_reasons(),
         [DegradedReason::AnotherInstance]
     );
-    assert_eq!(told_of_another(&account), 1);
+    assert_eq!(notices_of_another(&account), 1);
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn a_trade_whose_event_was_lost_degrades_a_running_instance() {
         [DegradedReason::AnotherInstance]
     );
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    assert_eq!(told_of_another(&account), 1);
+    assert_eq!(notices_of_another(&account), 1);
     account.handle(Input::Command(Command::Resume));
     market.pass(&mut account, 1);
     assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -316,7 +316,7 @@ fn a_running_instance_reports_another_one_once() {
             .degraded_reasons()
             .contains(&DegradedReason::AnotherInstance)
     );
-    assert_eq!(told_of_another(&account), 1);
+    assert_eq!(notices_of_another(&account), 1);
 }
 
 #[test]
@@ -395,12 +395,12 @@ fn a_venue_without_account_trades_starts_no_watch() {
     let mut account = booting(live_config());
     account.begin();
     while let Some(subject) = account.take_question() {
-        let truth = match subject {
+        let state_report = match subject {
             Subject::Trades { .. } => no_trades(),
-            Subject::Account { .. } => Truth::Account(account.own_account()),
+            Subject::Account { .. } => StateReport::Account(account.own_account()),
             subject => nothing(subject),
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
@@ -426,7 +426,7 @@ fn untraded() -> Market {
     }
 }
 
-fn told_unseen(account: &Account) -> usize {
+fn notices_of_unseen_instances(account: &Account) -> usize {
     let is_it = |notice: &&Notice| matches!(notice, Notice::InstancesUnseen { .. });
     account.notices.iter().filter(is_it).count()
 }
@@ -471,7 +471,10 @@ fn orders_of_people_and_old_orders_do_not_delay_a_start() {
     market.execute("mm.5.9", ago(8_000));
     let account = market.start();
     assert_eq!(account.engine.run_state(), RunState::Ready);
-    assert_eq!((market.lists, told_unseen(&account)), (1, 0));
+    assert_eq!(
+        (market.lists, notices_of_unseen_instances(&account)),
+        (1, 0)
+    );
 }
 
 #[test]
@@ -485,7 +488,7 @@ fn the_list_of_orders_after_a_reconnect_shows_another_instance() {
         account.engine.degraded_reasons(),
         [DegradedReason::AnotherInstance]
     );
-    assert_eq!(told_of_another(&account), 1);
+    assert_eq!(notices_of_another(&account), 1);
 }
 
 #[test]
@@ -495,12 +498,18 @@ fn missing_lists_of_trades_and_orders_are_reported_once() {
     market.execute("mm.6.3", ago(20_000));
     let mut account = market.start();
     assert_eq!(account.engine.run_state(), RunState::Ready);
-    assert_eq!((market.lists, told_unseen(&account)), (1, 1));
+    assert_eq!(
+        (market.lists, notices_of_unseen_instances(&account)),
+        (1, 1)
+    );
     market.pass(&mut account, WATCH_S);
     assert_eq!(market.lists, 1);
     reconnect(&mut account);
     market.pass(&mut account, 5);
-    assert_eq!((market.lists, told_unseen(&account)), (2, 1));
+    assert_eq!(
+        (market.lists, notices_of_unseen_instances(&account)),
+        (2, 1)
+    );
 }
 
 #[test]
@@ -522,7 +531,7 @@ fn a_start_ends_although_the_list_of_orders_is_unknown() {
         account.confirm_countdowns();
     }
     assert_eq!(account.engine.run_state(), RunState::Ready);
-    assert_eq!(told_unseen(&account), 1);
+    assert_eq!(notices_of_unseen_instances(&account), 1);
 }
 
 /// The run starts with `take_over`, and one of the other instance's orders fills later. An order
@@ -549,6 +558,6 @@ fn fills_of_orders_from_before_a_take_over_show_no_instance() {
             .degraded_reasons()
             .contains(&DegradedReason::AnotherInstance);
         assert_eq!(is_seen, is_alive);
-        assert_eq!(told_of_another(&account), usize::from(is_alive));
+        assert_eq!(notices_of_another(&account), usize::from(is_alive));
     }
 }

@@ -3,15 +3,15 @@
 
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, StateReport, Subject};
 use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Side, Surface, UserEvent,
     VenueOrderId,
 };
 
+use super::changes_without_event::{holding, limited, usdt};
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, USDT, fill, limit};
-use super::untold::{holding, limited, usdt};
 use super::world::{nothing, position};
 
 const FEE: Amount = Amount(40_000_000);
@@ -47,27 +47,27 @@ impl Venue {
 
     fn answer(&mut self, account: &mut Account) {
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
+            let state_report = match subject {
                 Subject::Account { .. } => {
                     self.readings += 1;
                     let mut own = account.own_account();
                     own.balances[0].total = self.total;
                     own.positions = vec![position(self.qty)];
-                    Truth::Account(own)
+                    StateReport::Account(own)
                 }
                 Subject::Trades { from, .. } => {
                     self.reads += 1;
                     let listed = self.trades.iter();
                     let is_asked =
                         |trade: &&AccountTrade| from.is_none_or(|from| trade.fill.trade_id >= from);
-                    Truth::Trades {
+                    StateReport::Trades {
                         trades: listed.filter(is_asked).copied().collect(),
                         more: false,
                     }
                 }
                 _ => nothing(subject),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
     }
 
@@ -137,14 +137,16 @@ fn fees(account: &Account) -> Amount {
 }
 
 fn booked(account: &Account) -> usize {
-    let told = account.notices.iter();
-    told.filter(|notice| matches!(notice, Notice::LateFee { .. }))
+    let reported = account.notices.iter();
+    reported
+        .filter(|notice| matches!(notice, Notice::LateFee { .. }))
         .count()
 }
 
 fn adjusted(account: &Account) -> usize {
-    let told = account.notices.iter();
-    told.filter(|notice| matches!(notice, Notice::Adjusted { .. }))
+    let reported = account.notices.iter();
+    reported
+        .filter(|notice| matches!(notice, Notice::Adjusted { .. }))
         .count()
 }
 
@@ -326,7 +328,7 @@ fn without_account_trades_agreeing_snapshots_correct_the_balance() {
             } else if matches!(subject, Subject::Account { .. }) {
                 let mut own = account.own_account();
                 own.balances[0].total = venue.total;
-                account.tell(subject, Truth::Account(own));
+                account.tell(subject, StateReport::Account(own));
             } else {
                 account.tell(subject, nothing(subject));
             }

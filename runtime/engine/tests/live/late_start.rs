@@ -4,7 +4,7 @@
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::protocol::Refusal;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, StateReport, Subject};
 use windvane_model::{Amount, ClientOrderId, OrderStatus, Outcome, Side, Surface};
 
 use super::reconciliation::{adjustments, qty, trade};
@@ -22,7 +22,7 @@ enum Trades {
 
 /// One fill long ago, and one just before the process is killed. Returns the account as it was
 /// before the second fill.
-fn killed_after_fill(since_s: u32) -> (Account, AccountTruth) {
+fn killed_after_fill(since_s: u32) -> (Account, AccountSnapshot) {
     let mut account = ready();
     buy(&mut account, 1);
     account.seconds(60);
@@ -43,10 +43,10 @@ fn buy(account: &mut Account, trade_id: i64) {
 fn trade_at(account: &mut Account, side: Side, trade_id: i64) {
     let order = account.submit(MM, market(side, 4));
     let id = account.id(MM, order);
-    let mut told = fill(id, side, trade_id, 4, 4, OrderStatus::Filled);
-    told.transaction_time = account.now;
-    told.event_time = account.now;
-    account.update(told);
+    let mut reported = fill(id, side, trade_id, 4, 4, OrderStatus::Filled);
+    reported.transaction_time = account.now;
+    reported.event_time = account.now;
+    account.update(reported);
     account
         .sent
         .retain(|request| matches!(request, windvane_model::Request::Read(_)));
@@ -62,7 +62,7 @@ fn own(account: &Account) -> i64 {
 }
 
 /// Answers the queries of a quarter of a second.
-fn quarter_second(account: &mut Account, trades: Trades, read: &AccountTruth) {
+fn quarter_second(account: &mut Account, trades: Trades, read: &AccountSnapshot) {
     while let Some(subject) = account.take_question() {
         let outcome = match subject {
             Subject::Trades { .. } => match trades {
@@ -70,13 +70,13 @@ fn quarter_second(account: &mut Account, trades: Trades, read: &AccountTruth) {
                     code: 404,
                     msg: String::new(),
                 }),
-                Trades::Told => Outcome::Done(Truth::Trades {
+                Trades::Told => Outcome::Done(StateReport::Trades {
                     trades: vec![trade(1, 1, 4), trade(1, 2, 4)],
                     more: false,
                 }),
                 Trades::Late => Outcome::Done(no_trades()),
             },
-            Subject::Account { .. } => Outcome::Done(Truth::Account(read.clone())),
+            Subject::Account { .. } => Outcome::Done(StateReport::Account(read.clone())),
             _ => Outcome::Done(nothing(subject)),
         };
         account.answer(subject, outcome);
@@ -184,7 +184,7 @@ fn after_a_lost_journal_a_stale_snapshot_is_not_adopted() {
     let mut config = next_config();
     config.balances.clear();
     let mut account = Account::new(config);
-    account.engine.doubt_ownership();
+    account.engine.degrade_for_lost_state();
     account.begin();
     let mut read = account.own_account();
     read.balances[0].total = Amount(1_000_000_000);
@@ -212,7 +212,7 @@ fn after_a_lost_journal_a_stale_snapshot_is_not_adopted() {
 /// The event of a sale of 4 that is made now.
 fn sell_by_hand(account: &mut Account) {
     let somebodys = ClientOrderId::new("by-hand").unwrap();
-    let mut told = fill(somebodys, Side::Sell, 9, 4, 4, OrderStatus::Filled);
-    (told.transaction_time, told.event_time) = (account.now, account.now);
-    account.update(told);
+    let mut reported = fill(somebodys, Side::Sell, 9, 4, 4, OrderStatus::Filled);
+    (reported.transaction_time, reported.event_time) = (account.now, account.now);
+    account.update(reported);
 }

@@ -19,7 +19,7 @@ fn settled() -> Account {
     account
 }
 
-fn doubts_stream(account: &Account) -> bool {
+fn is_stream_degraded(account: &Account) -> bool {
     account
         .engine
         .degraded_reasons()
@@ -61,7 +61,7 @@ fn orders_that_responses_end_show_a_late_stream() {
         account.seconds(1);
         assert_eq!(account.engine.run_state(), RunState::Ready);
         account.seconds(4);
-        assert!(doubts_stream(&account), "the event is 3 s late");
+        assert!(is_stream_degraded(&account), "the event is 3 s late");
         assert_eq!(account.engine.run_state(), RunState::Degraded);
         assert_eq!(account.reconnected, [FUTURES]);
         // A new connection does not send earlier events.
@@ -81,7 +81,7 @@ fn a_stream_that_reports_such_orders_is_trusted() {
         let id = account.id(MM, order);
         account.update(update(id, Side::Buy, OrderStatus::New, 0));
         account.seconds(10);
-        assert!(!doubts_stream(&account));
+        assert!(!is_stream_degraded(&account));
         assert_eq!(account.reconnected, []);
     }
 }
@@ -104,7 +104,7 @@ fn a_fill_event_with_an_old_event_time_shows_a_late_stream() {
         event.event_time = account.now.plus_ms(-late_ms);
         event.transaction_time = event.event_time;
         account.update(event);
-        assert_eq!(doubts_stream(&account), is_late, "{late_ms}");
+        assert_eq!(is_stream_degraded(&account), is_late, "{late_ms}");
         assert_eq!(account.reconnected.len(), usize::from(is_late), "{late_ms}");
         let held = account.engine.ledgers().account.holds(super::support::BTC);
         assert!(held, "the fill is still booked");

@@ -6,7 +6,7 @@ use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::rules::Rule;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{Input, Notice, OrderStatus, Outcome, Request, Side, Surface, UserEvent};
 
 use super::succession::{killed, next_config};
@@ -83,13 +83,13 @@ fn a_lost_stream_degrades_until_the_account_was_compared_again() {
     );
     account.sync();
     assert_eq!(account.engine.run_state(), RunState::Ready);
-    let told: Vec<_> = account
+    let reported: Vec<_> = account
         .events
         .iter()
         .filter(|(strategy, kind, _)| *strategy == MM && *kind == EventKind::RuntimeState)
         .map(|(_, _, fields)| fields[0])
         .collect();
-    assert_eq!(told, [1, 0], "strategies receive degraded, then ready");
+    assert_eq!(reported, [1, 0], "strategies receive degraded, then ready");
 }
 
 #[test]
@@ -192,18 +192,18 @@ fn a_margin_call_degrades_the_run_until_resume() {
 /// A start without any saved state, on an account with this position.
 fn after_a_lost_journal(held: i64) -> Account {
     let mut account = booting(live_config());
-    account.engine.doubt_ownership();
+    account.engine.degrade_for_lost_state();
     account.begin();
     // A difference waits for trades that may be listed late.
     let rounds = if held == 0 { 5 } else { 20 };
     for _ in 0..rounds {
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
-                Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
+            let state_report = match subject {
+                Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
                 Subject::Account { .. } => {
                     let mut own = account.own_account();
                     own.positions = vec![position(held)];
-                    Truth::Account(own)
+                    StateReport::Account(own)
                 }
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
@@ -214,7 +214,7 @@ fn after_a_lost_journal(held: i64) -> Account {
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),
                 Subject::Trades { .. } => no_trades(),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
         account.pass(999);
         account.alive();
@@ -287,14 +287,14 @@ fn unexpected_modes_and_missing_permissions_degrade_the_run() {
     assert_eq!(account.engine.run_state(), RunState::Ready);
     account.wait(31);
     while let Some(subject) = account.take_question() {
-        let truth = if matches!(subject, Subject::OpenOrders { .. }) {
-            Truth::OpenOrders(Vec::new())
+        let state_report = if matches!(subject, Subject::OpenOrders { .. }) {
+            StateReport::OpenOrders(Vec::new())
         } else {
             let mut own = account.own_account();
             own.can_trade = Some(false);
-            Truth::Account(own)
+            StateReport::Account(own)
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
     assert!(
         account

@@ -3,7 +3,7 @@
 use windvane_model::effect::Adjustment;
 use windvane_model::live::{LiveConfig, LiveInput};
 use windvane_model::protocol::OrderReport;
-use windvane_model::truth::{OpenOrder, Subject, Truth};
+use windvane_model::state_report::{OpenOrder, StateReport, Subject};
 use windvane_model::{
     ClientOrderId, Input, Notice, OrderSeq, OrderStatus, Outcome, Reply, Request, Side, Surface,
     Time, VenueOrderId,
@@ -145,7 +145,7 @@ impl World {
     }
 
     fn read(&mut self, subject: Subject, then: Time) {
-        let truth = match subject {
+        let state_report = match subject {
             Subject::OpenOrders { .. } => {
                 let rests = |order: &&Kept| {
                     order.placed <= then && order.over.is_none_or(|over| over > then)
@@ -154,12 +154,12 @@ impl World {
                     report: order.report(then),
                     terms: limit(Side::Buy, 990, 10),
                 });
-                Truth::OpenOrders(rows.collect())
+                StateReport::OpenOrders(rows.collect())
             }
-            Subject::Account { .. } => Truth::Account(self.account.own_account()),
+            Subject::Account { .. } => StateReport::Account(self.account.own_account()),
             _ => nothing(subject),
         };
-        self.account.tell(subject, truth);
+        self.account.tell(subject, state_report);
     }
 
     fn hear(&mut self) {

@@ -6,7 +6,7 @@ use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, StateReport, Subject};
 use windvane_model::{
     Amount, AssetId, Input, Notice, OrderStatus, PositionSide, Request, Side, Surface, Time,
     UserEvent, VenueOrderId,
@@ -36,8 +36,8 @@ fn read_listed(account: &mut Account, seconds: u32, listed: &[(AssetId, Amount)]
             offset_ns: 0,
             error_ns: 1,
         });
-        while let Some(number) = account.beats.pop() {
-            account.live(LiveInput::BeatHeard { number });
+        while let Some(number) = account.heartbeats.pop() {
+            account.live(LiveInput::HeartbeatAcknowledged { number });
         }
         while let Some(subject) = account.take_question() {
             let balance = |(asset, total): &(AssetId, Amount)| BalanceUpdate {
@@ -46,15 +46,15 @@ fn read_listed(account: &mut Account, seconds: u32, listed: &[(AssetId, Amount)]
                 locked: Amount::ZERO,
                 change: Amount::ZERO,
             };
-            let truth = match subject {
-                Subject::Account { .. } => Truth::Account(AccountTruth {
+            let state_report = match subject {
+                Subject::Account { .. } => StateReport::Account(AccountSnapshot {
                     can_trade: Some(true),
                     balances: listed.iter().map(balance).collect(),
-                    ..AccountTruth::default()
+                    ..AccountSnapshot::default()
                 }),
                 _ => nothing(subject),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
     }
 }
@@ -105,7 +105,7 @@ fn positions(account: &Account) -> [i64; 3] {
     all.map(|ledger| ledger.at(BTC, PositionSide::Both).position.qty)
 }
 
-fn is_doubted(account: &Account) -> bool {
+fn is_degraded(account: &Account) -> bool {
     account
         .engine
         .degraded_reasons()
@@ -113,8 +113,8 @@ fn is_doubted(account: &Account) -> bool {
 }
 
 fn closed(account: &Account) -> Vec<i64> {
-    let told = account.notices.iter();
-    let closed = told.filter_map(|notice| match notice {
+    let reported = account.notices.iter();
+    let closed = reported.filter_map(|notice| match notice {
         Notice::ClosedOutside { qty, .. } => Some(*qty),
         _ => None,
     });
@@ -134,17 +134,17 @@ fn sold(account: &Account) -> Vec<i64> {
 fn missing_coins_degrade_the_run_until_resume_removes_them() {
     for by_event in [true, false] {
         let mut account = holding(Amount::ZERO);
-        let told = money(&account);
+        let reported = money(&account);
         if by_event {
             sell_by_hand(&mut account, 10);
         }
-        let left = if by_event { money(&account) } else { told };
+        let left = if by_event { money(&account) } else { reported };
         read(&mut account, 40, (Amount::ZERO, left));
-        assert!(is_doubted(&account), "{by_event}");
+        assert!(is_degraded(&account), "{by_event}");
         assert_eq!(account.engine.run_state(), RunState::Degraded);
         let words = account
             .engine
-            .reported_reasons(&account.engine.degraded_reasons());
+            .describe_reasons(&account.engine.degraded_reasons());
         assert!(
             words.iter().any(|text| text.contains("BTCUSDT")),
             "{words:?}"
@@ -153,7 +153,7 @@ fn missing_coins_degrade_the_run_until_resume_removes_them() {
         account.handle(Input::Command(Command::Resume));
         assert_eq!(positions(&account), [0, 0, 0], "{by_event}");
         assert_eq!(closed(&account), [10]);
-        assert!(!is_doubted(&account));
+        assert!(!is_degraded(&account));
         read(&mut account, 40, (Amount::ZERO, left));
         assert_eq!(account.engine.degraded_reasons(), []);
         assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -166,9 +166,9 @@ fn returned_coins_clear_the_degraded_reason() {
     let mut account = holding(Amount::ZERO);
     let left = money(&account);
     read(&mut account, 40, (Amount::ZERO, left));
-    assert!(is_doubted(&account));
+    assert!(is_degraded(&account));
     read(&mut account, 40, (BOUGHT, left));
-    assert!(!is_doubted(&account));
+    assert!(!is_degraded(&account));
     assert_eq!(positions(&account)[0], 10);
     assert_eq!(closed(&account), []);
 }
@@ -182,7 +182,7 @@ fn missing_coins_are_removed_in_whole_steps() {
     assert_eq!(positions(&account)[0], 3);
     assert_eq!(closed(&account), [7]);
     read(&mut account, 40, (Amount(350_000), left));
-    assert!(!is_doubted(&account));
+    assert!(!is_degraded(&account));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_person_may_sell_coins_that_no_strategy_holds() {
     sell_by_hand(&mut account, 50);
     let left = money(&account);
     read(&mut account, 80, (BOUGHT, left));
-    assert!(!is_doubted(&account));
+    assert!(!is_degraded(&account));
     assert_eq!(positions(&account)[0], 10);
     account.sent.clear();
     account.handle(Input::Command(Command::Flatten));
@@ -218,7 +218,7 @@ fn flatten_sells_available_coins_and_removes_missing_ones() {
     read(&mut account, 40, (Amount::ZERO, left));
     assert_eq!(positions(&account), [0, 0, 0]);
     assert_eq!(closed(&account), [6]);
-    assert!(!is_doubted(&account));
+    assert!(!is_degraded(&account));
 }
 
 /// Venues may omit empty balances.
@@ -228,10 +228,10 @@ fn a_coin_that_is_not_listed_any_more_is_missing() {
     let left = money(&account);
     let listed = [(USDT, left)];
     read_listed(&mut account, 40, &listed);
-    assert!(is_doubted(&account), "at once");
+    assert!(is_degraded(&account), "at once");
     read_listed(&mut account, 90, &listed);
     assert_eq!(account.engine.balance(SPOT, BASE).total, Amount::ZERO);
-    assert!(is_doubted(&account));
+    assert!(is_degraded(&account));
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn flatten_removes_at_once_coins_that_an_event_showed_as_sold() {
     let left = money(&account);
     read(&mut account, 40, (BOUGHT, left));
     sell_by_hand(&mut account, 10);
-    assert!(is_doubted(&account), "without a reconciliation");
+    assert!(is_degraded(&account), "without a reconciliation");
     account.sent.clear();
     account.handle(Input::Command(Command::Flatten));
     assert_eq!(sold(&account), []);
@@ -275,9 +275,9 @@ fn missing_dust_is_ignored() {
     let mut account = holding(Amount::ZERO);
     let left = money(&account);
     read(&mut account, 40, (Amount(900_001), left));
-    assert!(!is_doubted(&account));
+    assert!(!is_degraded(&account));
     read(&mut account, 40, (Amount(900_000), left));
-    assert!(is_doubted(&account));
+    assert!(is_degraded(&account));
 }
 
 /// A snapshot contains a sale that no event has reported yet, and omits empty balances.
@@ -292,9 +292,9 @@ fn an_own_sale_with_a_late_event_is_not_a_missing_coin() {
     let id = account.id(MM, order);
     let listed = [(USDT, left + Amount(990_000_000))];
     read_listed(&mut account, 35, &listed);
-    assert!(!is_doubted(&account));
+    assert!(!is_degraded(&account));
     account.update(fill(id, Side::Sell, 3, 10, 10, OrderStatus::Filled));
-    assert!(!is_doubted(&account));
+    assert!(!is_degraded(&account));
     assert_eq!(positions(&account)[0], 0);
 }
 

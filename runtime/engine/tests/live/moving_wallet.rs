@@ -7,15 +7,15 @@ use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::{AccountReason, AccountUpdate, Refusal};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{
     Amount, ClientOrderId, Input, Notice, OrderStatus, Outcome, Side, Surface, UserEvent,
     VenueOrderId,
 };
 
+use super::changes_without_event::{holding, limited, usdt};
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, fill, limit};
-use super::untold::{holding, limited, usdt};
 use super::world::{no_trades, nothing};
 
 /// The profit of the other program in each half second.
@@ -120,7 +120,7 @@ fn answer(account: &mut Account, total: Amount) {
             Subject::Account { .. } => {
                 let mut own = account.own_account();
                 own.balances[0].total = total;
-                Outcome::Done(Truth::Account(own))
+                Outcome::Done(StateReport::Account(own))
             }
             Subject::Trades { .. } => Outcome::Done(no_trades()),
             Subject::Income { .. } => Outcome::Refused(Refusal {
@@ -154,16 +154,18 @@ fn a_loss_halts_while_a_person_closes_the_position_in_parts() {
     account.live(LiveInput::StreamDown {
         surface: Surface::Futures,
     });
-    let mut truth = account.own_account();
+    let mut state_report = account.own_account();
     let mut lost = 0;
     while account.engine.run_state() != RunState::Halted {
         assert!(lost <= 1_500, "no halt at a loss of {lost}");
         lost += 50;
-        truth.positions[0].qty.0 -= 250;
-        truth.balances[0].total += -usdt(50);
+        state_report.positions[0].qty.0 -= 250;
+        state_report.balances[0].total += -usdt(50);
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
-                Subject::Account { .. } => Outcome::Done(Truth::Account(truth.clone())),
+                Subject::Account { .. } => {
+                    Outcome::Done(StateReport::Account(state_report.clone()))
+                }
                 Subject::Trades { .. } | Subject::Income { .. } => Outcome::Refused(Refusal {
                     code: 404,
                     msg: String::new(),
@@ -230,10 +232,10 @@ fn flatten_closes_with_one_snapshot_during_an_endless_start() {
             [CloseReason::Syncing],
             "the stream is connected"
         );
-        let doubts = account
+        let reasons = account
             .engine
-            .reported_reasons(&account.engine.degraded_reasons());
-        assert!(doubts[0].contains("stream is up"), "{doubts:?}");
+            .describe_reasons(&account.engine.degraded_reasons());
+        assert!(reasons[0].contains("stream is up"), "{reasons:?}");
         // The venue never answers a request for the account's trades, so that the start cannot end.
         let event = account_event(&account, start);
         account.handle(Input::User(&event));
@@ -243,7 +245,7 @@ fn flatten_closes_with_one_snapshot_during_an_endless_start() {
                 Subject::Account { .. } => {
                     let mut own = account.own_account();
                     own.balances[0].total = start + Moves::Down.after(steps);
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
                 _ => Outcome::Done(nothing(subject)),
             };

@@ -13,7 +13,9 @@ use windvane_model::protocol::{
     Refusal,
 };
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
+use windvane_model::state_report::{
+    AccountSnapshot, AccountTrade, OpenOrder, StateReport, Subject,
+};
 use windvane_model::{
     Amount, AssetId, Input, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, PositionSide,
     Price, Qty, Reply, Request, Side, Surface, Time, TradeId, UserEvent, VenueOrderId,
@@ -125,7 +127,7 @@ pub(super) struct Venue {
     /// Market orders fill at once at this price. A reduce-only one never does more than reduce.
     pub(super) market_price: Option<i64>,
     /// The account route returns this instead of the current account.
-    pub(super) stale: Option<AccountTruth>,
+    pub(super) stale: Option<AccountSnapshot>,
     /// Every countdown is rejected.
     pub(super) refuses_countdowns: bool,
     /// If not 0, account snapshots show a balance that is alternately this much too high and too
@@ -216,7 +218,7 @@ impl Venue {
         self.balances.iter().map(balance).collect()
     }
 
-    pub(super) fn account(&self) -> AccountTruth {
+    pub(super) fn account(&self) -> AccountSnapshot {
         if let Some(stale) = &self.stale {
             return stale.clone();
         }
@@ -232,7 +234,7 @@ impl Venue {
             !self.hides_positions && (self.manner.routes || position.qty.0 != 0)
         };
         let modes = |mode: bool| Some(mode);
-        AccountTruth {
+        AccountSnapshot {
             can_trade: self.manner.routes.then_some(true),
             hedge_mode: modes(self.hedge),
             multi_assets: modes(false),
@@ -282,7 +284,7 @@ impl Venue {
         }
     }
 
-    fn answer(&self, subject: Subject) -> Outcome<Truth> {
+    fn answer(&self, subject: Subject) -> Outcome<StateReport> {
         match subject {
             Subject::OpenOrders { .. } => {
                 let reports = (0..self.orders.len()).map(|place| self.report(place));
@@ -294,16 +296,16 @@ impl Venue {
                     });
                 let over = [OrderStatus::Filled, OrderStatus::Canceled];
                 let open = open.filter(|order| !over.contains(&order.report.status));
-                Outcome::Done(Truth::OpenOrders(open.collect()))
+                Outcome::Done(StateReport::OpenOrders(open.collect()))
             }
-            Subject::Account { .. } => Outcome::Done(Truth::Account(self.account())),
+            Subject::Account { .. } => Outcome::Done(StateReport::Account(self.account())),
             Subject::Trades { from, .. } if self.manner.routes => {
                 let from = from.unwrap_or(TradeId(0));
                 let trades = self
                     .trades
                     .iter()
                     .filter(|trade| trade.fill.trade_id >= from);
-                Outcome::Done(Truth::Trades {
+                Outcome::Done(StateReport::Trades {
                     trades: trades.copied().collect(),
                     more: false,
                 })
@@ -601,7 +603,7 @@ impl World {
                     adjustment, cause, ..
                 } => Some(format!("{adjustment:?} {cause:?}")),
                 Notice::Halted { limit, .. } => Some(format!("halted {limit:?}")),
-                Notice::State { to, doubts, .. } => Some(format!("{to:?} {doubts:?}")),
+                Notice::State { to, reasons, .. } => Some(format!("{to:?} {reasons:?}")),
                 _ => None,
             });
         Final {

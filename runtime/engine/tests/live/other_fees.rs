@@ -7,7 +7,7 @@ use windvane_model::live::LiveInput;
 use windvane_model::protocol::Refusal;
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, Income, IncomeKind, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, Income, IncomeKind, StateReport, Subject};
 use windvane_model::{
     Amount, AssetId, Input, InstrumentId, MarketEvent, Notice, OrderStatus, Outcome, PositionSide,
     Side, Surface, Time, UserEvent,
@@ -75,7 +75,7 @@ fn buy(account: &mut Account, tokens: i128) {
 }
 
 /// The account as the engine knows it, with this many tokens.
-fn account_with(account: &Account, left: Amount) -> Truth {
+fn account_with(account: &Account, left: Amount) -> StateReport {
     let mut own = account.own_account();
     own.balances.push(BalanceUpdate {
         asset: TOKEN,
@@ -83,22 +83,22 @@ fn account_with(account: &Account, left: Amount) -> Truth {
         locked: Amount::ZERO,
         change: Amount::ZERO,
     });
-    Truth::Account(own)
+    StateReport::Account(own)
 }
 
 /// Answers a round as a venue that lists every balance, with this many tokens.
 fn answer(account: &mut Account, left: Amount, history: &[Income]) {
     while let Some(subject) = account.take_question() {
-        let truth = match subject {
+        let state_report = match subject {
             Subject::Account { .. } => account_with(account, left),
             Subject::Trades { .. } => no_trades(),
-            Subject::Income { .. } => Truth::Income {
+            Subject::Income { .. } => StateReport::Income {
                 entries: history.to_vec(),
                 more: false,
             },
             _ => nothing(subject),
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
 }
 
@@ -107,8 +107,9 @@ fn tokens(account: &Account) -> Amount {
 }
 
 fn unpriced(account: &Account) -> usize {
-    let told = account.notices.iter();
-    told.filter(|notice| matches!(notice, Notice::FeeUnpriced { .. }))
+    let reported = account.notices.iter();
+    reported
+        .filter(|notice| matches!(notice, Notice::FeeUnpriced { .. }))
         .count()
 }
 
@@ -145,7 +146,7 @@ fn commissions_in_an_asset_without_a_price_count_as_an_estimate() {
 }
 
 /// Answers the queries for the price of an asset. Returns their number.
-fn answer_prices(account: &mut Account, outcome: &Outcome<Truth>) -> usize {
+fn answer_prices(account: &mut Account, outcome: &Outcome<StateReport>) -> usize {
     let mut count = 0;
     while let Some(subject) = account.take_question() {
         if matches!(subject, Subject::AssetPrice { asset: TOKEN, quote } if quote == USDT) {
@@ -160,7 +161,7 @@ fn answer_prices(account: &mut Account, outcome: &Outcome<Truth>) -> usize {
 fn the_price_of_a_commission_asset_is_queried() {
     let mut account = ready(false, 100, 1_000);
     account.pass(2_000);
-    let half = Outcome::Done(Truth::AssetPrice(Amount(50_000_000)));
+    let half = Outcome::Done(StateReport::AssetPrice(Amount(50_000_000)));
     assert_eq!(answer_prices(&mut account, &half), 0, "no commission yet");
     buy(&mut account, 1);
     account.pass(1_000);
@@ -282,7 +283,7 @@ fn learn(account: &mut Account, trade: Option<AccountTrade>, left: Amount) {
         account.alive();
         account.clock();
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
+            let state_report = match subject {
                 Subject::Account { .. } => account_with(account, left),
                 Subject::Trades { .. } => {
                     let Some(trade) = trade else {
@@ -293,18 +294,18 @@ fn learn(account: &mut Account, trade: Option<AccountTrade>, left: Amount) {
                         account.answer(subject, Outcome::Refused(refusal));
                         continue;
                     };
-                    Truth::Trades {
+                    StateReport::Trades {
                         trades: vec![trade],
                         more: false,
                     }
                 }
-                Subject::Income { .. } => Truth::Income {
+                Subject::Income { .. } => StateReport::Income {
                     entries: Vec::new(),
                     more: false,
                 },
                 _ => nothing(subject),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
     }
 }
@@ -337,8 +338,8 @@ fn a_commission_missing_in_the_event_counts_for_its_strategy() {
         let sum = start + totals.realized_pnl + totals.unrealized_pnl - totals.fees;
         assert_eq!(totals.equity, sum, "{priced} {listed}");
         assert_eq!(unpriced(&account), usize::from(!priced));
-        let told = account.engine.unpriced_fees().collect::<Vec<_>>();
-        assert_eq!(told.is_empty(), priced);
+        let reported = account.engine.unpriced_fees().collect::<Vec<_>>();
+        assert_eq!(reported.is_empty(), priced);
     }
 }
 
@@ -385,12 +386,12 @@ fn read_beside_an_unknown_order(account: &mut Account, left: Amount) {
         account.alive();
         account.clock();
         while let Some(subject) = account.take_question() {
-            let truth = match subject {
+            let state_report = match subject {
                 Subject::Account { .. } => account_with(account, left),
                 Subject::Trades { .. } => no_trades(),
                 _ => nothing(subject),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
     }
 }

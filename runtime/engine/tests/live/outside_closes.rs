@@ -6,7 +6,7 @@ use windvane_model::live::LiveInput;
 use windvane_model::order_state::OrderState;
 use windvane_model::protocol::{OrderReport, OrderUpdate};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::{
     Amount, Input, Notice, OrderSeq, OrderStatus, OrderTerms, Outcome, PositionSide, Reply, Side,
     StrategyId, Surface, Time, UserEvent, VenueOrderId,
@@ -107,7 +107,7 @@ fn events_of_an_outside_position_are_not_part_of_the_close() {
     let terms = world.venue.orders.last().unwrap().1;
     for (number, (qty, price)) in [(10_000, 980), (20_000, 1_050)].into_iter().enumerate() {
         let place = world.venue.orders.len();
-        let others = windvane_model::ClientOrderId::told(&format!("web_{number}"));
+        let others = windvane_model::ClientOrderId::from_venue(&format!("web_{number}"));
         world.venue.orders.push((others, terms, 0, Amount::ZERO));
         let at = world.account.now;
         let fill = (place, PositionSide::Both, Side::Sell, qty, price);
@@ -130,9 +130,12 @@ fn a_position_closed_while_the_stream_was_down_is_settled() {
     cut_stream(&mut world);
     assert!(is_unlisted(&world), "at once");
     assert_ne!(world.account.engine.run_state(), RunState::Ready);
-    let doubts = world.account.engine.degraded_reasons();
-    let told = world.account.engine.reported_reasons(&doubts);
-    assert!(told.iter().any(|text| text.contains("BTCUSDT")), "{told:?}");
+    let reasons = world.account.engine.degraded_reasons();
+    let reported = world.account.engine.describe_reasons(&reasons);
+    assert!(
+        reported.iter().any(|text| text.contains("BTCUSDT")),
+        "{reported:?}"
+    );
     world.pass(20_000);
     assert_eq!(
         (qty(&world.account), own_qty(&world), external_qty(&world)),
@@ -164,8 +167,8 @@ fn a_position_closed_while_the_stream_was_down_is_settled() {
         expected,
         "a loss is not a transfer"
     );
-    let told = world.account.notices.iter();
-    let closed = told.filter(|notice| matches!(notice, Notice::ClosedOutside { .. }));
+    let reported = world.account.notices.iter();
+    let closed = reported.filter(|notice| matches!(notice, Notice::ClosedOutside { .. }));
     assert_eq!(closed.count(), 1);
 }
 
@@ -284,7 +287,7 @@ fn one_close_with_status_rejected_proves_nothing() {
 }
 
 #[test]
-fn a_rejected_close_proves_nothing_beside_an_own_closing_order() {
+fn a_rejected_close_proves_nothing_during_an_own_close() {
     let (mut world, _) = holding();
     world.venue.hides_positions = true;
     cut_stream(&mut world);
@@ -335,7 +338,7 @@ fn outside_account_trades_settle_a_close() {
     };
     // The order of another program.
     let place = world.venue.orders.len();
-    let others = windvane_model::ClientOrderId::told("web_1");
+    let others = windvane_model::ClientOrderId::from_venue("web_1");
     world.venue.orders.push((others, terms, 0, Amount::ZERO));
     let at = world.account.now;
     let _ = world

@@ -74,7 +74,7 @@ fn close_outside(world: &mut World, rests: Rests) {
         world.account.update(expired);
     }
     let place = world.venue.orders.len();
-    let theirs = ClientOrderId::told("web_1");
+    let theirs = ClientOrderId::from_venue("web_1");
     let terms = market(Side::Sell, 10_000);
     world.venue.orders.push((theirs, terms, 0, Amount::ZERO));
     let at = world.account.now;
@@ -165,7 +165,7 @@ fn a_market_exit_is_sent_reduce_only() {
 }
 
 #[test]
-fn a_market_exit_beside_a_reduce_only_order_has_no_flag() {
+fn a_market_exit_with_an_open_reduce_only_order_has_no_flag() {
     let mut world = holding(USUAL, Rests::Stop);
     world.submit(market(Side::Sell, 10_000));
     let (_, terms, ..) = world.venue.orders.last().unwrap();

@@ -6,7 +6,9 @@ use windvane_model::live::LiveInput;
 use windvane_model::order_state::OrderState;
 use windvane_model::protocol::{AccountReason, AccountUpdate, Fill};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
+use windvane_model::state_report::{
+    AccountSnapshot, AccountTrade, OpenOrder, StateReport, Subject,
+};
 use windvane_model::{
     Amount, Input, Notice, OrderStatus, Outcome, PositionSide, Price, Qty, Reply, Request, Side,
     Surface, Time, TradeId, UserEvent, VenueOrderId,
@@ -23,12 +25,12 @@ pub(super) fn round(
     account: &mut Account,
     open: &[OpenOrder],
     trades: &[AccountTrade],
-    change: impl Fn(&mut windvane_model::truth::AccountTruth),
+    change: impl Fn(&mut windvane_model::state_report::AccountSnapshot),
 ) {
-    let mut told = false;
+    let mut reported = false;
     while let Some(subject) = account.take_question() {
-        let truth = match subject {
-            Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
+        let state_report = match subject {
+            Subject::OpenOrders { .. } => StateReport::OpenOrders(open.to_vec()),
             Subject::ForcedOrders { .. }
             | Subject::OutsideOrder { .. }
             | Subject::TradedOrder { .. }
@@ -36,10 +38,10 @@ pub(super) fn round(
             | Subject::Rules { .. }
             | Subject::Income { .. }
             | Subject::AssetPrice { .. } => super::world::nothing(subject),
-            Subject::Trades { .. } if told => no_trades(),
+            Subject::Trades { .. } if reported => no_trades(),
             Subject::Trades { .. } => {
-                told = true;
-                Truth::Trades {
+                reported = true;
+                StateReport::Trades {
                     trades: trades.to_vec(),
                     more: false,
                 }
@@ -47,10 +49,10 @@ pub(super) fn round(
             Subject::Account { .. } => {
                 let mut own = account.own_account();
                 change(&mut own);
-                Truth::Account(own)
+                StateReport::Account(own)
             }
         };
-        account.tell(subject, truth);
+        account.tell(subject, state_report);
     }
 }
 
@@ -130,12 +132,12 @@ fn the_locked_balance_is_adopted_and_is_not_a_difference() {
     assert_eq!(account.engine.balance(FUTURES, USDT).locked, Amount(7));
     assert_eq!(adjustments(&account), []);
     // An account event contains only the wallet balance.
-    let mut told = account.own_account();
-    told.balances[0].total += Amount(5);
+    let mut reported = account.own_account();
+    reported.balances[0].total += Amount(5);
     let event = UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Other,
-        balances: told.balances,
+        balances: reported.balances,
         positions: Vec::new(),
         transaction_time: Time(0),
         event_time: Time(0),
@@ -145,12 +147,12 @@ fn the_locked_balance_is_adopted_and_is_not_a_difference() {
     // It is not adopted from a snapshot that was in flight when an event arrived.
     account.wait(31);
     let orders = account.take_question().unwrap();
-    account.tell(orders, Truth::OpenOrders(Vec::new()));
+    account.tell(orders, StateReport::OpenOrders(Vec::new()));
     let asked = account.take_question().unwrap();
     let mut read = account.own_account();
     read.balances[0].locked = Amount(9);
     account.handle(Input::User(&event));
-    account.tell(asked, Truth::Account(read));
+    account.tell(asked, StateReport::Account(read));
     assert_eq!(account.engine.balance(FUTURES, USDT).locked, Amount(7));
 }
 
@@ -176,7 +178,7 @@ fn a_lagging_snapshot_does_not_undo_newer_stream_events() {
     let mut account = ready();
     let order = account.rest();
     let id = account.id(MM, order);
-    let late = |own: &mut AccountTruth| own.lags = true;
+    let late = |own: &mut AccountSnapshot| own.lags = true;
     account.wait(31);
     account.confirm_countdowns();
     let listed = [account.open_order(order)];
@@ -250,13 +252,13 @@ fn an_entry_rounded_to_the_tick_is_not_adopted() {
 #[test]
 fn the_entry_of_a_position_is_adopted_with_a_balance_difference() {
     let (mut account, venues) = bought_at_another_entry();
-    let told = account.engine.balance(FUTURES, USDT).total - Amount(7);
+    let reported = account.engine.balance(FUTURES, USDT).total - Amount(7);
     account.wait(31);
     // Two snapshots agree, with a query for trades between them.
     for _ in 0..60 {
         round(&mut account, &[], &[], |own| {
             own.positions[0].cost = venues;
-            own.balances[0].total = told;
+            own.balances[0].total = reported;
         });
         account.pass(250);
         account.alive();
@@ -296,7 +298,7 @@ fn an_order_missing_in_the_list_is_queried() {
         .sent
         .retain(|request| matches!(request, Request::Read(_)));
     let subject = account.take_question().unwrap();
-    account.tell(subject, Truth::OpenOrders(Vec::new()));
+    account.tell(subject, StateReport::OpenOrders(Vec::new()));
     assert_eq!(account.queries(), 1);
     assert_eq!(account.engine.order(order).unwrap().state, OrderState::New);
 }
@@ -332,13 +334,13 @@ fn differs_for(account: &mut Account, seconds: u32, held: i64, trades: &[Account
 
 fn ready_with_money() -> Account {
     let mut account = ready();
-    let mut told = account.own_account();
-    told.balances[0].total += Amount(1_000_000_000);
-    told.balances[0].change = Amount(1_000_000_000);
+    let mut reported = account.own_account();
+    reported.balances[0].total += Amount(1_000_000_000);
+    reported.balances[0].change = Amount(1_000_000_000);
     let event = UserEvent::Account(AccountUpdate {
         surface: FUTURES,
         reason: AccountReason::Other,
-        balances: told.balances,
+        balances: reported.balances,
         positions: Vec::new(),
         transaction_time: Time(0),
         event_time: Time(0),
@@ -469,13 +471,13 @@ fn after_a_lost_journal_a_late_listed_trade_counts_once() {
     config.live = Some(live_config());
     config.balances.clear();
     let mut account = Account::new(config);
-    account.engine.doubt_ownership();
+    account.engine.degrade_for_lost_state();
     let new = AccountTrade {
         time: account.now,
         ..trade(77, 9, 3)
     };
     account.begin();
-    let with_money = |own: &mut AccountTruth| {
+    let with_money = |own: &mut AccountSnapshot| {
         own.balances[0].total = Amount(1_000_000_000);
         own.positions = vec![position(0)];
     };
@@ -503,7 +505,7 @@ fn after_a_lost_journal_a_trade_after_the_connect_is_booked() {
     config.live = Some(live_config());
     config.balances.clear();
     let mut account = Account::new(config);
-    account.engine.doubt_ownership();
+    account.engine.degrade_for_lost_state();
     account.begin();
     let new = AccountTrade {
         time: account.now.plus_ms(5_000),
@@ -561,7 +563,7 @@ fn a_long_start_uses_the_reserve_again_after_three_tries() {
     assert_eq!(first, Some(4), "{tries:?}");
     let query = Request::Query {
         instrument: BTC,
-        client_order_id: windvane_model::ClientOrderId::told("mm.5.1"),
+        client_order_id: windvane_model::ClientOrderId::from_venue("mm.5.1"),
     };
     assert_eq!(account.engine.purpose(&query), Purpose::Start);
 }
@@ -591,9 +593,9 @@ fn a_trade_is_not_outside_while_an_own_order_has_no_venue_id() {
     account.live(LiveInput::StreamDown { surface: FUTURES });
     account.live(LiveInput::StreamUp { surface: FUTURES });
     let subject = account.take_question().unwrap();
-    account.tell(subject, Truth::OpenOrders(Vec::new()));
+    account.tell(subject, StateReport::OpenOrders(Vec::new()));
     let subject = account.take_question().unwrap();
-    let page = Truth::Trades {
+    let page = StateReport::Trades {
         trades: vec![trade(1, 7, 4)],
         more: false,
     };
@@ -629,7 +631,7 @@ fn snapshots_that_are_always_old_do_not_change_a_position() {
         })
         .collect();
     // One entry per quarter of a second. Every snapshot is ten seconds old.
-    let mut past: Vec<AccountTruth> = Vec::new();
+    let mut past: Vec<AccountSnapshot> = Vec::new();
     let untold = Amount(500_000_000);
     for second in 0..90 {
         if second % 5 == 0

@@ -7,7 +7,7 @@ use windvane_model::instrument::SymbolStatus;
 use windvane_model::live::{LiveConfig, LiveInput, OnStop};
 use windvane_model::protocol::Refusal;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{ListedRules, Subject, Truth};
+use windvane_model::state_report::{ListedRules, StateReport, Subject};
 use windvane_model::{
     ClientOrderId, Input, Instrument, Notice, OrderStatus, OrderType, Outcome, Reply, Request,
     Side, Surface,
@@ -77,7 +77,7 @@ fn list(account: &mut Account, status: SymbolStatus) {
         rules: Ok(rules),
     };
     let surface = Surface::Futures;
-    account.tell(Subject::Rules { surface }, Truth::Rules(vec![listed]));
+    account.tell(Subject::Rules { surface }, StateReport::Rules(vec![listed]));
 }
 
 fn asks_for_rules(account: &Account) -> bool {
@@ -133,8 +133,8 @@ fn close_waits_shows_a_rejected_close_with_its_code() {
         assert!(count >= 9 && next > account.now, "{waits:?}");
         assert!(next <= account.now.plus_ms(60_000), "{waits:?}");
     }
-    let told = account.notices.iter();
-    let unclosed = told.filter(|notice| matches!(notice, Notice::Unclosed { qty: 15, .. }));
+    let reported = account.notices.iter();
+    let unclosed = reported.filter(|notice| matches!(notice, Notice::Unclosed { qty: 15, .. }));
     assert_eq!(unclosed.count(), 1, "it is reported once");
 }
 

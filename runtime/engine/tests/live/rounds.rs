@@ -4,7 +4,7 @@
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::Refusal;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{Input, OrderStatus, Outcome, Reply, Surface};
 
 use super::support::{MM, report};
@@ -30,7 +30,7 @@ fn a_response_to_an_older_query_is_ignored() {
     let subject = account.take_question().unwrap();
     account.tell(
         Subject::Account { surface: FUTURES },
-        Truth::Account(windvane_model::truth::AccountTruth {
+        StateReport::Account(windvane_model::state_report::AccountSnapshot {
             positions: vec![position(9)],
             ..account.own_account()
         }),
@@ -40,7 +40,7 @@ fn a_response_to_an_older_query_is_ignored() {
         None,
         "the round still waits for its own response"
     );
-    account.tell(subject, Truth::OpenOrders(Vec::new()));
+    account.tell(subject, StateReport::OpenOrders(Vec::new()));
     assert!(account.take_question().is_some());
 }
 
@@ -57,11 +57,11 @@ fn a_response_to_a_query_before_the_reconnect_is_no_evidence() {
         None,
         "the response could belong to either query"
     );
-    account.tell(before, Truth::OpenOrders(Vec::new()));
+    account.tell(before, StateReport::OpenOrders(Vec::new()));
     assert_eq!(account.engine.run_state(), RunState::Degraded);
     let anew = account.take_question().unwrap();
     assert_eq!(anew, before, "sent after the reconnect");
-    account.tell(anew, Truth::OpenOrders(Vec::new()));
+    account.tell(anew, StateReport::OpenOrders(Vec::new()));
     account.sync();
     assert_eq!(account.engine.run_state(), RunState::Ready);
 }
@@ -83,7 +83,7 @@ fn a_round_is_as_old_as_its_query_for_open_orders() {
     let mut account = ready();
     account.wait(30);
     let open_orders = account.take_question().unwrap();
-    account.tell(open_orders, Truth::OpenOrders(Vec::new()));
+    account.tell(open_orders, StateReport::OpenOrders(Vec::new()));
     let about_account = account.take_question().unwrap();
     for _ in 0..3 {
         account.wait(26);
@@ -92,11 +92,11 @@ fn a_round_is_as_old_as_its_query_for_open_orders() {
         assert_eq!(account.take_question(), Some(about_account));
     }
     let own = account.own_account();
-    account.tell(about_account, Truth::Account(own));
+    account.tell(about_account, StateReport::Account(own));
     assert_eq!(account.engine.degraded_reasons(), []);
     account.wait(5);
-    let doubt = windvane_model::degraded_reason::DegradedReason::Reconciliation(FUTURES);
-    assert_eq!(account.engine.degraded_reasons(), [doubt]);
+    let reason = windvane_model::degraded_reason::DegradedReason::Reconciliation(FUTURES);
+    assert_eq!(account.engine.degraded_reasons(), [reason]);
     account.sync();
     assert_eq!(
         account.engine.degraded_reasons(),
@@ -128,7 +128,7 @@ fn a_round_for_missing_trades_does_not_refresh_open_orders() {
     let about_account = account.take_question().unwrap();
     assert_eq!(about_account, Subject::Account { surface: FUTURES });
     let own = account.own_account();
-    account.tell(about_account, Truth::Account(own));
+    account.tell(about_account, StateReport::Account(own));
     account.sent.clear();
     account.wait(2);
     let next = account.take_question();
@@ -151,8 +151,12 @@ fn a_run_is_ready_although_its_key_cannot_read_account_trades() {
                             msg: String::new(),
                         })
                     }
-                    Subject::Account { .. } => Outcome::Done(Truth::Account(account.own_account())),
-                    Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(Vec::new())),
+                    Subject::Account { .. } => {
+                        Outcome::Done(StateReport::Account(account.own_account()))
+                    }
+                    Subject::OpenOrders { .. } => {
+                        Outcome::Done(StateReport::OpenOrders(Vec::new()))
+                    }
                     _ => Outcome::Done(super::world::nothing(subject)),
                 };
                 account.answer(subject, outcome);

@@ -4,7 +4,7 @@
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::protocol::{OrderUpdate, Refusal};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, OpenOrder, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, OpenOrder, StateReport, Subject};
 use windvane_model::{
     Amount, Input, Notice, OrderSeq, OrderStatus, Outcome, PositionSide, Reply, Request, Side,
     Surface, VenueOrderId,
@@ -87,7 +87,7 @@ fn answer_with(
     halves: u32,
     price: i64,
 ) {
-    let told: Vec<AccountTrade> = vec![trade(1, 1, 6), trade(1, 2, 4)];
+    let reported: Vec<AccountTrade> = vec![trade(1, 1, 6), trade(1, 2, 4)];
     for half in 0..halves {
         while let Some(subject) = account.take_question() {
             let outcome = match (subject, trades) {
@@ -96,8 +96,8 @@ fn answer_with(
                     msg: String::new(),
                 }),
                 (Subject::Trades { .. }, Some(late)) if half >= late => {
-                    Outcome::Done(Truth::Trades {
-                        trades: told.clone(),
+                    Outcome::Done(StateReport::Trades {
+                        trades: reported.clone(),
                         more: false,
                     })
                 }
@@ -105,7 +105,7 @@ fn answer_with(
                 (Subject::Account { .. }, _) => {
                     let mut own = account.own_account();
                     own.positions = vec![super::world::position(10)];
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
                 _ => Outcome::Done(super::world::nothing(subject)),
             };
@@ -152,8 +152,8 @@ fn without_account_trades_the_order_total_is_booked() {
 fn a_fill_that_trades_do_not_list_yet_degrades_the_run() {
     let (mut account, order) = skipped(OrderStatus::Filled);
     answer_unpriced(&mut account, order, Some(8), 5);
-    let doubts = account.engine.degraded_reasons();
-    assert_eq!(doubts, [DegradedReason::Reconciliation(Surface::Futures)]);
+    let reasons = account.engine.degraded_reasons();
+    assert_eq!(reasons, [DegradedReason::Reconciliation(Surface::Futures)]);
     answer_unpriced(&mut account, order, Some(0), 16);
     assert_eq!(qty(&account), 10);
     assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -167,8 +167,8 @@ fn events_out_of_order_do_not_start_a_query() {
     account.update(fill(id, Side::Buy, 1, 6, 6, OrderStatus::PartiallyFilled));
     assert_eq!(qty(&account), 10);
     account.pass(2_000);
-    let doubts = account.engine.degraded_reasons();
-    assert_eq!(doubts, []);
+    let reasons = account.engine.degraded_reasons();
+    assert_eq!(reasons, []);
 }
 
 /// Reads an account whose balance is alternately higher and lower, until the run is degraded.
@@ -180,8 +180,8 @@ fn never_agreeing(account: &mut Account, open: &[OpenOrder]) {
         answer_once(account, sign * (20_000_000 + reading), open);
         account.wait(1);
     }
-    let doubts = account.engine.degraded_reasons();
-    assert_eq!(doubts, [DegradedReason::Reconciliation(Surface::Futures)]);
+    let reasons = account.engine.degraded_reasons();
+    assert_eq!(reasons, [DegradedReason::Reconciliation(Surface::Futures)]);
 }
 
 /// Answers the current queries with a balance that is `less` below the engine's.
@@ -192,13 +192,13 @@ fn answer_once(account: &mut Account, less: i128, open: &[OpenOrder]) {
             Subject::Account { .. } => {
                 let mut own = account.own_account();
                 own.balances[0].total = Amount(total);
-                Outcome::Done(Truth::Account(own))
+                Outcome::Done(StateReport::Account(own))
             }
             Subject::Income { .. } => Outcome::Refused(Refusal {
                 code: 404,
                 msg: String::new(),
             }),
-            Subject::OpenOrders { .. } => Outcome::Done(Truth::OpenOrders(open.to_vec())),
+            Subject::OpenOrders { .. } => Outcome::Done(StateReport::OpenOrders(open.to_vec())),
             _ => Outcome::Done(super::world::nothing(subject)),
         };
         account.answer(subject, outcome);
@@ -227,9 +227,9 @@ fn a_round_that_waits_for_a_snapshot_reads_missing_trades_first() {
     account.update(last_part(&account, order, OrderStatus::Filled));
     answer_unpriced(&mut account, order, Some(0), 4);
     assert_eq!(qty(&account), 10);
-    let made_up = account
+    let derived = account
         .notices
         .iter()
         .any(|notice| matches!(notice, Notice::Recovered { fill, .. } if fill.trade_id.0 < 0));
-    assert!(!made_up);
+    assert!(!derived);
 }

@@ -7,7 +7,7 @@ use windvane_engine::Engine;
 use windvane_model::input::{Command, FaultKind};
 use windvane_model::live::LiveInput;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::{
     ClientOrderId, Input, OrderStatus, Outcome, PositionSide, Side, VenueOrderId,
 };

@@ -10,7 +10,7 @@ use windvane_model::live::LiveInput;
 use windvane_model::protocol::{
     AccountReason, AccountUpdate, BalanceUpdate, OrderReport, OrderUpdate, Refusal,
 };
-use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, StateReport, Subject};
 use windvane_model::{
     Amount, AssetId, Input, Notice, OrderStatus, Outcome, PositionSide, Qty, Reply, Request, Side,
     Surface, Time, UserEvent,
@@ -23,7 +23,11 @@ const SPOT: Surface = Surface::Spot;
 const BASE: AssetId = AssetId(0);
 
 /// An account event with two balances that differ from the engine's by these amounts.
-fn told(account: &Account, reason: AccountReason, changes: [(AssetId, i128); 2]) -> UserEvent {
+fn account_event(
+    account: &Account,
+    reason: AccountReason,
+    changes: [(AssetId, i128); 2],
+) -> UserEvent {
     let balances = changes.map(|(asset, change)| BalanceUpdate {
         asset,
         total: account.engine.balance(SPOT, asset).total + Amount(change),
@@ -56,13 +60,13 @@ fn a_fill_and_its_account_event_count_once_in_any_order() {
         let mut account = watched();
         let order = account.rest_on_spot();
         let id = account.id(MM, order);
-        let told = told(&account, AccountReason::Order, BOUGHT);
+        let reported = account_event(&account, AccountReason::Order, BOUGHT);
         if event_first {
-            account.handle(Input::User(&told));
+            account.handle(Input::User(&reported));
         }
         account.update(fill(id, Side::Buy, 1, 10, 10, OrderStatus::Filled));
         if !event_first {
-            account.handle(Input::User(&told));
+            account.handle(Input::User(&reported));
         }
         let base = account.engine.balance(SPOT, BASE).total;
         assert_eq!(base, Amount(1_000_000), "{event_first}");
@@ -73,8 +77,8 @@ fn a_fill_and_its_account_event_count_once_in_any_order() {
 #[test]
 fn an_account_event_without_a_fill_starts_a_reconciliation() {
     let mut account = watched();
-    let told = told(&account, AccountReason::Order, BOUGHT);
-    account.handle(Input::User(&told));
+    let reported = account_event(&account, AccountReason::Order, BOUGHT);
+    account.handle(Input::User(&reported));
     assert_eq!(account.engine.balance(SPOT, BASE).total, Amount::ZERO);
     account.sent.clear();
     for _ in 0..3 {
@@ -90,7 +94,7 @@ fn a_fill_without_an_order_event_is_found_by_an_order_query() {
     let mut account = watched();
     let order = account.rest_on_spot();
     let id = account.id(MM, order);
-    let event = told(&account, AccountReason::Order, BOUGHT);
+    let event = account_event(&account, AccountReason::Order, BOUGHT);
     let UserEvent::Account(stated) = &event else {
         unreachable!("it is an account event");
     };
@@ -107,9 +111,9 @@ fn a_fill_without_an_order_event_is_found_by_an_order_query() {
                     code: 0,
                     msg: String::new(),
                 }),
-                Subject::Account { .. } => Outcome::Done(Truth::Account(AccountTruth {
+                Subject::Account { .. } => Outcome::Done(StateReport::Account(AccountSnapshot {
                     balances: balances.clone(),
-                    ..AccountTruth::default()
+                    ..AccountSnapshot::default()
                 })),
                 _ => Outcome::Done(super::world::nothing(subject)),
             };
@@ -159,7 +163,9 @@ fn booked_from_totals() -> (Account, ClientOrderId) {
                     code: 0,
                     msg: String::new(),
                 }),
-                Subject::Account { .. } => Outcome::Done(Truth::Account(AccountTruth::default())),
+                Subject::Account { .. } => {
+                    Outcome::Done(StateReport::Account(AccountSnapshot::default()))
+                }
                 _ => Outcome::Done(super::world::nothing(subject)),
             };
             account.answer(subject, outcome);
@@ -221,8 +227,8 @@ fn a_fill_before_the_adoption_of_its_order_counts_once() {
 fn a_deposit_event_needs_no_other_explanation() {
     let mut account = watched();
     let before = account.engine.balance(SPOT, USDT).total;
-    let told = told(&account, AccountReason::Other, [(BASE, 5), (USDT, 7)]);
-    account.handle(Input::User(&told));
+    let reported = account_event(&account, AccountReason::Other, [(BASE, 5), (USDT, 7)]);
+    account.handle(Input::User(&reported));
     assert_eq!(account.engine.balance(SPOT, USDT).total, before + Amount(7));
     assert_eq!(adjustments(&account), 0);
 }
@@ -263,9 +269,9 @@ fn a_fee_in_the_base_asset_reduces_the_holding() {
         assert_eq!(position.fees, Amount(20_000));
         assert_eq!(position.cost, Amount(99_980_000));
     }
-    let told = account.events.iter().rev();
-    let mut told = told.filter(|(_, kind, _)| *kind == EventKind::Position);
-    let (strategy, _, fields) = told.next().unwrap();
+    let reported = account.events.iter().rev();
+    let mut reported = reported.filter(|(_, kind, _)| *kind == EventKind::Position);
+    let (strategy, _, fields) = reported.next().unwrap();
     assert_eq!(
         (*strategy, fields[0]),
         (MM, 9),

@@ -34,8 +34,10 @@ fn a_lost_order_event_of_a_close_degrades_before_any_snapshot() {
     let place = world.venue.orders.len() - 1;
     let at = world.account.now;
     let step = (place, PositionSide::Both, Side::Sell, 10_000, 1_010);
-    let (_, told) = world.venue.fill(step, at);
-    world.account.handle(Input::User(&UserEvent::Account(told)));
+    let (_, reported) = world.venue.fill(step, at);
+    world
+        .account
+        .handle(Input::User(&UserEvent::Account(reported)));
     world.serve();
     world.pass(2_500);
     assert_eq!(world.account.engine.run_state(), RunState::Ready);
@@ -61,19 +63,23 @@ fn a_late_account_event_with_the_old_balance_explains_nothing() {
     let mut before = world.venue.stale.clone().unwrap();
     before.positions.clear();
     let step = (place, PositionSide::Both, Side::Sell, 5_000, 1_010);
-    let (order, told) = world.venue.fill(step, at);
+    let (order, reported) = world.venue.fill(step, at);
     world.account.update(order);
-    world.account.handle(Input::User(&UserEvent::Account(told)));
+    world
+        .account
+        .handle(Input::User(&UserEvent::Account(reported)));
     let step = (place, PositionSide::Both, Side::Sell, 5_000, 1_010);
-    let (_, told) = world.venue.fill(step, world.account.now);
+    let (_, reported) = world.venue.fill(step, world.account.now);
     let late = AccountUpdate {
         balances: before.balances,
         positions: Vec::new(),
         transaction_time: world.account.now.plus_ms(1),
         event_time: world.account.now.plus_ms(1),
-        ..told.clone()
+        ..reported.clone()
     };
-    world.account.handle(Input::User(&UserEvent::Account(told)));
+    world
+        .account
+        .handle(Input::User(&UserEvent::Account(reported)));
     world.account.handle(Input::User(&UserEvent::Account(late)));
     world.serve();
     world.pass(4_000);
@@ -89,8 +95,10 @@ fn late_order_events_do_not_contradict_a_balance() {
     for _ in 0..40 {
         let at = world.account.now;
         let step = (place, PositionSide::Both, Side::Sell, 10, 1_010);
-        let (order, told) = world.venue.fill(step, at);
-        world.account.handle(Input::User(&UserEvent::Account(told)));
+        let (order, reported) = world.venue.fill(step, at);
+        world
+            .account
+            .handle(Input::User(&UserEvent::Account(reported)));
         world.serve();
         late.push(order);
         if late.len() > 4 {

@@ -7,14 +7,14 @@ use windvane_model::instrument::Instrument;
 use windvane_model::live::LiveInput;
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTrade, Subject, Truth};
+use windvane_model::state_report::{AccountTrade, StateReport, Subject};
 use windvane_model::{
     Amount, AssetId, Input, InstrumentId, MarketEvent, Notice, OrderStatus, Outcome, PositionSide,
     Side, StrategyId, Surface, Time, UserEvent, VenueOrderId,
 };
 
+use super::changes_without_event::usdt;
 use super::support::{Account, MM, OTHER, USDT, config, fill, instrument, limit};
-use super::untold::usdt;
 use super::world::{live_config, nothing, position};
 
 pub(super) const TOKEN: AssetId = AssetId(2);
@@ -105,15 +105,16 @@ impl Exchange {
         self.account.engine.run_state()
     }
 
-    fn told_balances(balances: [Amount; 2]) -> Vec<BalanceUpdate> {
-        let told = [USDT, TOKEN].into_iter().zip(balances);
-        told.map(|(asset, total)| BalanceUpdate {
-            asset,
-            total,
-            locked: Amount::ZERO,
-            change: Amount::ZERO,
-        })
-        .collect()
+    fn reported_balances(balances: [Amount; 2]) -> Vec<BalanceUpdate> {
+        let reported = [USDT, TOKEN].into_iter().zip(balances);
+        reported
+            .map(|(asset, total)| BalanceUpdate {
+                asset,
+                total,
+                locked: Amount::ZERO,
+                change: Amount::ZERO,
+            })
+            .collect()
     }
 
     /// Answers every query. Account snapshots are stale.
@@ -127,9 +128,9 @@ impl Exchange {
                         .find(|(at, ..)| at.plus_ms(self.lag_ms) <= now)
                         .unwrap();
                     let mut own = self.account.own_account();
-                    own.balances = Self::told_balances(shown.1);
+                    own.balances = Self::reported_balances(shown.1);
                     own.positions = vec![position(shown.2)];
-                    Outcome::Done(Truth::Account(own))
+                    Outcome::Done(StateReport::Account(own))
                 }
                 Subject::Trades { from, .. } => match self.trades_lag_ms {
                     Some(lag_ms) => {
@@ -137,7 +138,7 @@ impl Exchange {
                             let is_asked = from.is_none_or(|from| trade.fill.trade_id >= from);
                             is_asked && trade.time.plus_ms(lag_ms) <= now
                         });
-                        Outcome::Done(Truth::Trades {
+                        Outcome::Done(StateReport::Trades {
                             trades: trades.copied().collect(),
                             more: false,
                         })
@@ -226,7 +227,7 @@ impl Exchange {
         AccountUpdate {
             surface: Surface::Futures,
             reason: AccountReason::Order,
-            balances: Self::told_balances(self.balances),
+            balances: Self::reported_balances(self.balances),
             positions: is_listed.then(|| position(self.held)).into_iter().collect(),
             transaction_time: at,
             event_time: at,
@@ -380,8 +381,8 @@ fn commissions_in_late_account_trades_halt_in_time_and_count_once() {
                     exchange.pass(998);
                 }
                 exchange.assert_exact(&context);
-                let told = exchange.account.notices.iter();
-                let late = told.filter(|notice| matches!(notice, Notice::LateFee { .. }));
+                let reported = exchange.account.notices.iter();
+                let late = reported.filter(|notice| matches!(notice, Notice::LateFee { .. }));
                 assert_eq!(late.count(), 34, "{context}");
             }
         }

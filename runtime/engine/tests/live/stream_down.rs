@@ -2,7 +2,7 @@
 
 use windvane_model::live::LiveInput;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{Amount, Input, OrderStatus, Outcome, Reply, Side, Surface};
 
 use super::reconciliation::round;
@@ -26,11 +26,11 @@ fn rounds_continue_while_the_user_stream_is_down() {
         stream_ends(&mut account);
         while let Some(subject) = account.take_question() {
             rounds += usize::from(matches!(subject, Subject::OpenOrders { .. }));
-            let truth = match subject {
-                Subject::Account { .. } => Truth::Account(account.own_account()),
+            let state_report = match subject {
+                Subject::Account { .. } => StateReport::Account(account.own_account()),
                 _ => super::world::nothing(subject),
             };
-            account.tell(subject, truth);
+            account.tell(subject, state_report);
         }
     }
     assert!((8..=20).contains(&rounds), "{rounds} rounds in a minute");

@@ -7,7 +7,7 @@ use windvane_model::config::EngineConfig;
 use windvane_model::input::Command;
 use windvane_model::live::LiveInput;
 use windvane_model::order_state::OrderState;
-use windvane_model::run_state::{Latch, RunState};
+use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::{Input, OrderSeq, OrderStatus, PositionSide, Reply, Side, Surface};
 
 use super::support::{self, Account, BTC, MM, fill, limit, refused, update};
@@ -137,7 +137,7 @@ fn a_held_order_may_have_been_sent_before_a_kill() {
 }
 
 #[test]
-fn numbers_and_ids_are_never_given_out_again() {
+fn order_numbers_and_ids_are_never_reused() {
     let mut account = ready();
     let order = account.rest();
     let mut account = killed(account, next_config());
@@ -162,7 +162,7 @@ fn positions_halts_and_balances_survive_a_restart() {
     account.handle(Input::Command(Command::Halt));
     let before = account.engine.balance(Surface::Futures, support::USDT);
     let mut account = killed(account, next_config());
-    assert_eq!(account.engine.latch(), Latch::Halted);
+    assert_eq!(account.engine.kill_switch(), KillSwitch::Halted);
     account.live(LiveInput::Begin);
     assert_eq!(account.engine.run_state(), RunState::Halted);
     assert_eq!(

@@ -51,7 +51,7 @@ fn goes_on(account: &mut Account, order: OrderSeq) {
 }
 
 #[test]
-fn an_order_that_triggers_goes_on_under_a_new_number() {
+fn a_triggered_order_continues_under_a_new_venue_id() {
     let (mut account, order) = waiting();
     tell(&mut account, order, OrderStatus::Expired, 1);
     tell(&mut account, order, OrderStatus::New, 2);
@@ -67,7 +67,7 @@ fn the_end_of_the_old_venue_id_may_arrive_last() {
 }
 
 #[test]
-fn an_answer_about_the_old_number_ends_nothing() {
+fn a_response_about_the_old_venue_id_does_not_end_the_order() {
     let (mut account, order) = waiting();
     tell(&mut account, order, OrderStatus::Expired, 1);
     tell(&mut account, order, OrderStatus::New, 2);

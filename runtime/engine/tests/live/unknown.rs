@@ -72,7 +72,7 @@ fn an_order_of_unknown_outcome_is_listed_until_it_is_settled() {
         (unknown.strategy, unknown.instrument, unknown.count),
         (MM, BTC, 1)
     );
-    let words = account.engine.unknown_order_words(&unknown);
+    let words = account.engine.describe_unknown_orders(&unknown);
     assert_eq!(words.what, "strategy mm in futures:BTCUSDT");
     assert!(
         words.reason.contains("1 order is not known"),

@@ -3,7 +3,7 @@
 
 use windvane_model::protocol::{AccountReason, AccountUpdate, PositionUpdate};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, StateReport, Subject};
 use windvane_model::{Amount, Input, OrderStatus, PositionSide, Qty, Side, Surface, UserEvent};
 
 use super::support::{Account, BTC, MM, fill, limit};
@@ -35,9 +35,9 @@ fn held(account: &Account) -> (i64, i64) {
 /// The venue removes the position, and the balance too if `empty`. Only an account event reports
 /// it.
 fn take(account: &mut Account, reason: AccountReason, empty: bool, lists_flat: bool) {
-    let mut told = account.own_account();
+    let mut reported = account.own_account();
     if empty {
-        told.balances[0].total = Amount::ZERO;
+        reported.balances[0].total = Amount::ZERO;
     }
     let flat = PositionUpdate {
         instrument: BTC,
@@ -48,7 +48,7 @@ fn take(account: &mut Account, reason: AccountReason, empty: bool, lists_flat: b
     account.handle(Input::User(&UserEvent::Account(AccountUpdate {
         surface: Surface::Futures,
         reason,
-        balances: told.balances,
+        balances: reported.balances,
         positions: if lists_flat { vec![flat] } else { Vec::new() },
         transaction_time: account.now,
         event_time: account.now,
@@ -56,16 +56,16 @@ fn take(account: &mut Account, reason: AccountReason, empty: bool, lists_flat: b
 }
 
 /// Answers queries for this many seconds as a venue that omits flat positions and empty balances.
-fn answer(account: &mut Account, truth: &AccountTruth, seconds: u32) {
+fn answer(account: &mut Account, state_report: &AccountSnapshot, seconds: u32) {
     for _ in 0..seconds {
         for _ in 0..4 {
             while let Some(subject) = account.take_question() {
-                let told = match subject {
-                    Subject::Account { .. } => Truth::Account(truth.clone()),
+                let reported = match subject {
+                    Subject::Account { .. } => StateReport::Account(state_report.clone()),
                     Subject::Trades { .. } => no_trades(),
                     _ => nothing(subject),
                 };
-                account.tell(subject, told);
+                account.tell(subject, reported);
             }
             account.pass(249);
         }
@@ -75,13 +75,13 @@ fn answer(account: &mut Account, truth: &AccountTruth, seconds: u32) {
     }
 }
 
-fn reading(account: &Account, empty: bool) -> AccountTruth {
-    let mut truth = account.own_account();
-    truth.positions.clear();
+fn reading(account: &Account, empty: bool) -> AccountSnapshot {
+    let mut state_report = account.own_account();
+    state_report.positions.clear();
     if empty {
-        truth.balances.clear();
+        state_report.balances.clear();
     }
-    truth
+    state_report
 }
 
 #[test]
@@ -93,9 +93,9 @@ fn an_account_event_and_snapshots_settle_a_removed_position() {
     ] {
         for empty in [false, true] {
             let mut account = holding();
-            let truth = reading(&account, empty);
+            let state_report = reading(&account, empty);
             take(&mut account, reason, empty, true);
-            answer(&mut account, &truth, 25);
+            answer(&mut account, &state_report, 25);
             assert_eq!(held(&account), (0, 0), "{reason:?} {empty}");
             assert_eq!(account.engine.degraded_reasons(), [], "{reason:?} {empty}");
             let balance = account.own_account().balances[0].total;
@@ -108,11 +108,11 @@ fn an_account_event_and_snapshots_settle_a_removed_position() {
 fn stale_snapshots_do_not_refute_an_account_event() {
     for (empty, lag_s) in [(false, 1), (false, 10), (true, 1), (true, 10)] {
         let mut account = holding();
-        let truth = reading(&account, empty);
+        let state_report = reading(&account, empty);
         let before = account.own_account();
         take(&mut account, AccountReason::InsuranceClear, empty, true);
         answer(&mut account, &before, lag_s);
-        answer(&mut account, &truth, 30);
+        answer(&mut account, &state_report, 30);
         assert_eq!(held(&account), (0, 0), "{empty} {lag_s}");
         assert_eq!(account.engine.degraded_reasons(), [], "{empty} {lag_s}");
     }
@@ -135,21 +135,21 @@ fn an_account_event_that_snapshots_refute_for_long_is_ignored() {
 #[test]
 fn snapshots_alone_settle_a_removed_position_after_a_minute() {
     let mut account = holding();
-    let truth = reading(&account, false);
+    let state_report = reading(&account, false);
     account.wait(30);
-    answer(&mut account, &truth, 20);
+    answer(&mut account, &state_report, 20);
     assert_eq!(held(&account), (10_000, 10_000));
     assert_ne!(account.engine.run_state(), RunState::Ready);
-    answer(&mut account, &truth, 60);
+    answer(&mut account, &state_report, 60);
     assert_eq!(held(&account), (0, 0));
 }
 
 #[test]
 fn empty_snapshots_degrade_the_run() {
     let mut account = holding();
-    let truth = reading(&account, true);
+    let state_report = reading(&account, true);
     account.wait(30);
-    answer(&mut account, &truth, 100);
+    answer(&mut account, &state_report, 100);
     assert_eq!(held(&account), (10_000, 10_000));
     assert_ne!(account.engine.run_state(), RunState::Ready);
 }
@@ -157,10 +157,10 @@ fn empty_snapshots_degrade_the_run() {
 #[test]
 fn one_empty_snapshot_removes_nothing() {
     let mut account = holding();
-    let truth = reading(&account, true);
+    let state_report = reading(&account, true);
     let full = account.own_account();
     account.wait(30);
-    answer(&mut account, &truth, 2);
+    answer(&mut account, &state_report, 2);
     answer(&mut account, &full, 40);
     assert_eq!(held(&account), (10_000, 10_000));
     assert_eq!(

@@ -16,7 +16,7 @@ const TOO_MANY: i32 = -1003;
 const TOO_MANY_ORDERS: i32 = -1015;
 
 impl Account {
-    fn told_to_wait(&mut self, kind: WaitKind, wait_ms: i64) {
+    fn wait_of_venue(&mut self, kind: WaitKind, wait_ms: i64) {
         self.live(LiveInput::VenueWait {
             surface: Surface::Futures,
             kind,
@@ -81,7 +81,7 @@ impl Account {
 fn nothing_is_sent_during_a_wait_for_all_requests() {
     let mut account = ready();
     let order = account.rests_at(990, 10);
-    account.told_to_wait(WaitKind::All, 20_000);
+    account.wait_of_venue(WaitKind::All, 20_000);
     account.handle(Input::Command(Command::Halt));
     account.wait(19);
     assert_eq!(account.sent, [], "{:?}", account.sent);
@@ -95,12 +95,12 @@ fn nothing_is_sent_during_a_wait_for_all_requests() {
 fn a_longer_wait_replaces_a_shorter_one() {
     let mut account = ready();
     account.rests_at(990, 10);
-    account.told_to_wait(WaitKind::All, 20_000);
-    account.told_to_wait(WaitKind::All, 5_000);
+    account.wait_of_venue(WaitKind::All, 20_000);
+    account.wait_of_venue(WaitKind::All, 5_000);
     account.handle(Input::Command(Command::Halt));
     account.wait(10);
     assert_eq!(account.sent, []);
-    account.told_to_wait(WaitKind::All, 20_000);
+    account.wait_of_venue(WaitKind::All, 20_000);
     account.wait(15);
     assert_eq!(account.sent, []);
     account.wait(6);
@@ -113,7 +113,7 @@ fn cancels_are_sent_first_with_the_largest_order_first() {
     let small = account.rests_at(980, 1);
     let large = account.rests_at(970, 50);
     let middle = account.rests_at(990, 10);
-    account.told_to_wait(WaitKind::All, 12_000);
+    account.wait_of_venue(WaitKind::All, 12_000);
     account.handle(Input::Command(Command::Halt));
     account.wait(13);
     assert_eq!(account.cancelled(), [large, middle, small]);
@@ -135,7 +135,7 @@ fn a_rate_limited_cancel_is_sent_after_the_wait() {
     account.handle(Input::Command(Command::Halt));
     assert_eq!(account.cancelled(), [order]);
     account.sent.clear();
-    account.told_to_wait(WaitKind::All, 8_000);
+    account.wait_of_venue(WaitKind::All, 8_000);
     let refusal = Refusal {
         code: TOO_MANY,
         msg: String::new(),
@@ -152,7 +152,7 @@ fn a_rate_limited_cancel_is_sent_after_the_wait() {
 fn a_close_is_sent_when_the_wait_is_over() {
     let mut account = ready();
     account.position_of(MM, 1);
-    account.told_to_wait(WaitKind::All, 15_000);
+    account.wait_of_venue(WaitKind::All, 15_000);
     account.handle(Input::Command(Command::Flatten));
     account.wait(14);
     assert_eq!(account.places(), 0);
@@ -169,7 +169,7 @@ fn a_rate_limited_close_does_not_count_as_a_try() {
     account.handle(Input::Command(Command::Flatten));
     for _ in 0..25 {
         assert_eq!(account.closes(), 1);
-        account.told_to_wait(WaitKind::All, 5_000);
+        account.wait_of_venue(WaitKind::All, 5_000);
         account.refuse_close(TOO_MANY);
         account.seconds(6);
     }
@@ -178,7 +178,7 @@ fn a_rate_limited_close_does_not_count_as_a_try() {
 #[test]
 fn an_order_during_a_wait_is_rejected_at_once() {
     let mut account = ready();
-    account.told_to_wait(WaitKind::All, 10_000);
+    account.wait_of_venue(WaitKind::All, 10_000);
     account.submit(MM, limit(Side::Buy, 990, 10));
     assert_eq!(account.sent, []);
     assert!(account.engine.orders().is_empty());
@@ -188,7 +188,7 @@ fn an_order_during_a_wait_is_rejected_at_once() {
 fn renewals_are_sent_after_the_wait() {
     let mut account = ready();
     account.rests_at(990, 10);
-    account.told_to_wait(WaitKind::All, 15_000);
+    account.wait_of_venue(WaitKind::All, 15_000);
     account.wait(14);
     assert_eq!(account.sent, []);
     account.wait(2);
@@ -199,7 +199,7 @@ fn renewals_are_sent_after_the_wait() {
 fn the_order_limit_allows_cancels_and_queries() {
     let mut account = ready();
     let order = account.rests_at(990, 10);
-    account.told_to_wait(WaitKind::Orders, 60_000);
+    account.wait_of_venue(WaitKind::Orders, 60_000);
     account.handle(Input::Command(Command::Halt));
     assert_eq!(account.cancelled(), [order]);
     account.sent.clear();
@@ -218,7 +218,7 @@ fn after_the_order_limit_closes_wait_for_the_interval() {
         account.sent.clear();
         account.handle(Input::Command(Command::Flatten));
         assert_eq!(account.closes(), 1);
-        account.told_to_wait(kind, 57_000);
+        account.wait_of_venue(kind, 57_000);
         account.refuse_close(TOO_MANY_ORDERS);
         // It was sent before the rejection, so its acceptance does not end the wait.
         account.placed(earlier, Outcome::Done(report(earlier, OrderStatus::New, 0)));
@@ -235,7 +235,7 @@ fn after_the_order_limit_closes_wait_for_the_interval() {
 #[test]
 fn the_order_limit_survives_a_restart() {
     let mut account = ready();
-    account.told_to_wait(WaitKind::Orders, 50_000);
+    account.wait_of_venue(WaitKind::Orders, 50_000);
     let mut account = killed(account, next_config());
     account.begin();
     account.sync();
@@ -267,7 +267,7 @@ fn after_the_order_limit_the_largest_close_is_sent_first() {
     for trade in [2, 3] {
         account.position_of(OTHER, trade);
     }
-    account.told_to_wait(WaitKind::Orders, 30_000);
+    account.wait_of_venue(WaitKind::Orders, 30_000);
     account.handle(Input::Command(Command::Flatten));
     account.seconds(29);
     assert_eq!(account.closes(), 0);
@@ -284,7 +284,7 @@ fn after_the_order_limit_the_largest_close_is_sent_first() {
 fn the_order_limit_does_not_delay_renewals() {
     let mut account = ready();
     account.rests_at(990, 10);
-    account.told_to_wait(WaitKind::Orders, 60_000);
+    account.wait_of_venue(WaitKind::Orders, 60_000);
     account.wait(15);
     assert_eq!(account.take_countdown(), Some(30_000));
 }
@@ -293,7 +293,7 @@ fn the_order_limit_does_not_delay_renewals() {
 fn an_order_limit_does_not_delay_cancels() {
     let mut account = ready();
     let order = account.rests_at(990, 10);
-    account.told_to_wait(WaitKind::Orders, 57_000);
+    account.wait_of_venue(WaitKind::Orders, 57_000);
     account.handle(Input::Command(Command::Halt));
     assert_eq!(account.cancelled(), [order]);
 }

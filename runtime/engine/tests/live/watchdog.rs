@@ -6,7 +6,7 @@ use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::live::{LiveConfig, LiveInput};
 use windvane_model::order_state::OrderState;
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, StateReport, Subject};
 use windvane_model::{Notice, OrderSeq, Outcome, Side, Surface};
 use windvane_model::{OrderStatus, Request};
 
@@ -28,11 +28,11 @@ impl Account {
     /// Answers every query as a venue without changes on our account.
     fn spot_answers(&mut self) {
         while let Some(subject) = self.take_question() {
-            let truth = match subject {
-                Subject::OpenOrders { .. } => Truth::OpenOrders(self.resting()),
-                Subject::Account { .. } => Truth::Account(AccountTruth {
+            let state_report = match subject {
+                Subject::OpenOrders { .. } => StateReport::OpenOrders(self.resting()),
+                Subject::Account { .. } => StateReport::Account(AccountSnapshot {
                     can_trade: Some(true),
-                    ..AccountTruth::default()
+                    ..AccountSnapshot::default()
                 }),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
@@ -43,11 +43,11 @@ impl Account {
                 | Subject::AssetPrice { .. } => super::world::nothing(subject),
                 Subject::Trades { .. } => no_trades(),
             };
-            self.tell(subject, truth);
+            self.tell(subject, state_report);
         }
     }
 
-    fn resting(&self) -> Vec<windvane_model::truth::OpenOrder> {
+    fn resting(&self) -> Vec<windvane_model::state_report::OpenOrder> {
         let orders: Vec<_> = self.engine.orders().iter().map(|order| order.seq).collect();
         orders
             .into_iter()
@@ -61,8 +61,8 @@ impl Account {
 
     /// Acknowledges the last heartbeat.
     fn hear(&mut self) {
-        let number = *self.beats.last().unwrap();
-        self.live(LiveInput::BeatHeard { number });
+        let number = *self.heartbeats.last().unwrap();
+        self.live(LiveInput::HeartbeatAcknowledged { number });
     }
 
     /// Submits an order. Returns `None` if a rule rejects it.
@@ -86,8 +86,8 @@ impl Account {
             self.pass(996);
             self.spot_lives();
             self.spot_answers();
-            if heard && let Some(number) = self.beats.pop() {
-                self.live(LiveInput::BeatHeard { number });
+            if heard && let Some(number) = self.heartbeats.pop() {
+                self.live(LiveInput::HeartbeatAcknowledged { number });
             }
         }
     }
@@ -120,7 +120,7 @@ pub(crate) fn watched() -> Account {
     account.hear();
     assert_eq!(account.engine.run_state(), RunState::Ready);
     account.sent.clear();
-    account.beats.clear();
+    account.heartbeats.clear();
     account
 }
 
@@ -132,7 +132,10 @@ fn without_a_watchdog_the_run_is_degraded_and_sends_no_order() {
         account.engine.degraded_reasons(),
         [DegradedReason::Watchdog]
     );
-    assert!(account.beats.is_empty(), "no watchdog would receive it");
+    assert!(
+        account.heartbeats.is_empty(),
+        "no watchdog would receive it"
+    );
     assert_eq!(account.buy(), None);
     assert_eq!(account.places(), 0);
 }
@@ -141,9 +144,9 @@ fn without_a_watchdog_the_run_is_degraded_and_sends_no_order() {
 fn an_order_is_sent_after_an_acknowledged_heartbeat() {
     let mut account = unwatched();
     account.armed(true);
-    assert_eq!(account.beats, [1]);
+    assert_eq!(account.heartbeats, [1]);
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    account.live(LiveInput::BeatHeard { number: 7 });
+    account.live(LiveInput::HeartbeatAcknowledged { number: 7 });
     assert_eq!(
         account.engine.covered_until(BTC),
         None,
@@ -159,7 +162,7 @@ fn an_order_is_sent_after_an_acknowledged_heartbeat() {
 fn heartbeats_are_sent_one_at_a_time_while_all_is_well() {
     let mut account = watched();
     account.healthy_seconds(10, false);
-    assert_eq!(account.beats, [2], "the first was not acknowledged");
+    assert_eq!(account.heartbeats, [2], "the first was not acknowledged");
     account.hear();
     account.healthy_seconds(10, true);
     assert_eq!(account.engine.run_state(), RunState::Ready);
@@ -170,10 +173,10 @@ fn an_unhealthy_run_sends_no_heartbeat() {
     let mut account = watched();
     account.live(LiveInput::Journal { healthy: false });
     account.healthy_seconds(20, true);
-    assert!(account.beats.is_empty());
+    assert!(account.heartbeats.is_empty());
     account.live(LiveInput::Journal { healthy: true });
     account.healthy_seconds(4, false);
-    assert_eq!(account.beats.len(), 1);
+    assert_eq!(account.heartbeats.len(), 1);
 }
 
 #[test]
@@ -216,7 +219,7 @@ fn orders_are_unknown_after_a_countdown_without_heartbeats() {
 fn orders_are_unknown_after_a_process_stall_for_any_first_input() {
     let first: [LiveInput; 3] = [
         LiveInput::Watchdog { armed: false },
-        LiveInput::BeatHeard { number: 1 },
+        LiveInput::HeartbeatAcknowledged { number: 1 },
         LiveInput::StreamAlive { surface: SPOT },
     ];
     for input in first {
@@ -254,9 +257,9 @@ fn each_change_of_the_watchdog_is_reported_once() {
     account.armed(true);
     account.armed(true);
     account.armed(false);
-    let told = account.notices.iter().filter_map(|notice| match notice {
+    let reported = account.notices.iter().filter_map(|notice| match notice {
         Notice::Watchdog { armed, .. } => Some(*armed),
         _ => None,
     });
-    assert_eq!(told.collect::<Vec<_>>(), [true, false]);
+    assert_eq!(reported.collect::<Vec<_>>(), [true, false]);
 }

@@ -3,7 +3,7 @@
 use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
 use windvane_model::protocol::{BalanceUpdate, OrderReport, PositionUpdate};
 use windvane_model::run_state::RunState;
-use windvane_model::truth::{AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
+use windvane_model::state_report::{AccountSnapshot, OpenOrder, StateReport, Subject, TradedOrder};
 use windvane_model::{
     Amount, ClientOrderId, Input, InstrumentId, OrderSeq, OrderStatus, OrderTerms, OrderType,
     Outcome, PositionSide, Qty, Reply, Request, Side, Surface, Time, VenueOrderId,
@@ -103,9 +103,9 @@ impl Account {
     /// The same, for an account with these open orders.
     pub(crate) fn sync_with(&mut self, open: &[OpenOrder]) {
         while let Some(subject) = self.take_question() {
-            let truth = match subject {
-                Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
-                Subject::Account { .. } => Truth::Account(self.own_account()),
+            let state_report = match subject {
+                Subject::OpenOrders { .. } => StateReport::OpenOrders(open.to_vec()),
+                Subject::Account { .. } => StateReport::Account(self.own_account()),
                 Subject::ForcedOrders { .. }
                 | Subject::OutsideOrder { .. }
                 | Subject::TradedOrder { .. }
@@ -115,7 +115,7 @@ impl Account {
                 | Subject::AssetPrice { .. } => nothing(subject),
                 Subject::Trades { .. } => no_trades(),
             };
-            self.tell(subject, truth);
+            self.tell(subject, state_report);
         }
     }
 
@@ -131,19 +131,19 @@ impl Account {
         }
     }
 
-    pub(crate) fn tell(&mut self, subject: Subject, truth: Truth) {
-        self.answer(subject, Outcome::Done(truth));
+    pub(crate) fn tell(&mut self, subject: Subject, state_report: StateReport) {
+        self.answer(subject, Outcome::Done(state_report));
     }
 
-    pub(crate) fn answer(&mut self, subject: Subject, outcome: Outcome<Truth>) {
+    pub(crate) fn answer(&mut self, subject: Subject, outcome: Outcome<StateReport>) {
         self.handle(Input::Reply(&Reply::Read { subject, outcome }));
     }
 
     /// The account as the engine knows it.
-    pub(crate) fn own_account(&self) -> AccountTruth {
+    pub(crate) fn own_account(&self) -> AccountSnapshot {
         let balance = self.engine.balance(Surface::Futures, USDT);
         let holding = self.engine.ledgers().account.at(BTC, PositionSide::Both);
-        AccountTruth {
+        AccountSnapshot {
             can_trade: Some(true),
             hedge_mode: Some(false),
             multi_assets: Some(false),
@@ -270,32 +270,32 @@ pub(crate) fn order_by_hand(instrument: InstrumentId, order_id: VenueOrderId) ->
 }
 
 /// The response of a venue that has nothing to report.
-pub(crate) fn nothing(subject: Subject) -> Truth {
+pub(crate) fn nothing(subject: Subject) -> StateReport {
     match subject {
-        Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
-        Subject::Account { .. } => Truth::Account(AccountTruth::default()),
+        Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
+        Subject::Account { .. } => StateReport::Account(AccountSnapshot::default()),
         Subject::Trades { .. } => no_trades(),
-        Subject::ForcedOrders { .. } => Truth::ForcedOrders(Vec::new()),
-        Subject::Rules { .. } => Truth::Rules(Vec::new()),
-        Subject::AssetPrice { .. } => Truth::AssetPrice(Amount::ZERO),
+        Subject::ForcedOrders { .. } => StateReport::ForcedOrders(Vec::new()),
+        Subject::Rules { .. } => StateReport::Rules(Vec::new()),
+        Subject::AssetPrice { .. } => StateReport::AssetPrice(Amount::ZERO),
         Subject::OutsideOrder {
             instrument,
             order_id,
-        } => Truth::OutsideOrder(Box::new(order_by_hand(instrument, order_id))),
-        Subject::TradedOrder { .. } => Truth::TradedOrder(TradedOrder {
+        } => StateReport::OutsideOrder(Box::new(order_by_hand(instrument, order_id))),
+        Subject::TradedOrder { .. } => StateReport::TradedOrder(TradedOrder {
             client_order_id: ClientOrderId::new("web_1").unwrap(),
             placed: Time(0),
         }),
-        Subject::NewestOrders { .. } => Truth::NewestOrders(Vec::new()),
-        Subject::Income { .. } => Truth::Income {
+        Subject::NewestOrders { .. } => StateReport::NewestOrders(Vec::new()),
+        Subject::Income { .. } => StateReport::Income {
             entries: Vec::new(),
             more: false,
         },
     }
 }
 
-pub(crate) fn no_trades() -> Truth {
-    Truth::Trades {
+pub(crate) fn no_trades() -> StateReport {
+    StateReport::Trades {
         trades: Vec::new(),
         more: false,
     }

@@ -23,7 +23,7 @@ fn wire_flags(account: &Account) -> Vec<bool> {
 }
 
 #[test]
-fn it_is_limited_to_the_own_position_less_orders_in_flight() {
+fn reduce_only_is_limited_to_the_free_own_position() {
     let mut account = with(|_| {});
     let too_much = Some(Rule::ReduceOnlyPosition);
     assert_eq!(refusal(&mut account, MM, reducing(Side::Sell, 1)), too_much);
@@ -68,7 +68,7 @@ fn the_flag_is_sent_only_if_the_net_position_covers_the_order() {
 }
 
 #[test]
-fn hedge_mode_sends_no_flag_and_binds_the_same() {
+fn hedge_mode_has_the_same_limit_without_the_flag() {
     let mut account = with(|config| config.hedge_mode = true);
     let mut open = market(Side::Buy, 5);
     open.position_side = PositionSide::Long;

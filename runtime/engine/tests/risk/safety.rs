@@ -64,12 +64,16 @@ fn a_fault_cancels_only_the_orders_of_that_strategy() {
     assert_eq!(refusal(&mut account, OTHER, order), None);
     account.events.clear();
     account.top(990, 992);
-    let told: Vec<_> = account
+    let reported: Vec<_> = account
         .events
         .iter()
         .map(|(strategy, ..)| *strategy)
         .collect();
-    assert_eq!(told, [OTHER], "the quarantined strategy receives nothing");
+    assert_eq!(
+        reported,
+        [OTHER],
+        "the quarantined strategy receives nothing"
+    );
 }
 
 #[test]
@@ -215,10 +219,10 @@ fn a_position_closed_by_outside_orders_is_not_closed_again() {
         assert_eq!(closes(&account), [], "it would open a position");
         assert!(!account.engine.is_flattening(MM), "it counts as flat");
         assert_eq!(own_qty(&account, MM), 0);
-        let told = account.notices.iter().any(|notice| {
+        let reported = account.notices.iter().any(|notice| {
             matches!(notice, Notice::ClosedOutside { strategy: MM, qty, .. } if *qty == 5 * side.sign())
         });
-        assert!(told, "{:?}", account.notices);
+        assert!(reported, "{:?}", account.notices);
     }
 }
 
@@ -441,7 +445,7 @@ fn during_a_halt_a_lost_cancel_is_repeated_for_an_open_order() {
 }
 
 #[test]
-fn an_order_number_with_another_strategys_name_is_not_ours() {
+fn an_order_number_with_another_strategys_name_is_not_own() {
     let mut account = with(|_| {});
     let order = account.submit(MM, limit(Side::Buy, 900, 1));
     let forged = account.id(OTHER, order);

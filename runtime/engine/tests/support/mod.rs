@@ -104,7 +104,7 @@ pub struct Account {
     pub notices: Vec<Notice>,
     pub reconnected: Vec<Surface>,
     /// Heartbeats for the watchdog process.
-    pub beats: Vec<u64>,
+    pub heartbeats: Vec<u64>,
 }
 
 impl Account {
@@ -118,7 +118,7 @@ impl Account {
             delivered: Vec::new(),
             notices: Vec::new(),
             reconnected: Vec::new(),
-            beats: Vec::new(),
+            heartbeats: Vec::new(),
         };
         account.top(999, 1001);
         account
@@ -138,7 +138,7 @@ impl Account {
                     self.waits_for = record;
                 }
                 Effect::Reconnect { surface } => self.reconnected.push(surface),
-                Effect::Beat { number } => self.beats.push(number),
+                Effect::Heartbeat { number } => self.heartbeats.push(number),
             }
         }
         while let Some(notice) = self.engine.poll_notice() {

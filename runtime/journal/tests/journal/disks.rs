@@ -10,7 +10,7 @@ use std::time::Duration;
 use windvane_journal::{
     AppendError, Directory, Event, Failure, Hooks, LockError, Options, Verdict, open, verify,
 };
-use windvane_model::latches::{Latch, Latches};
+use windvane_model::kill_switch::{StoredKillSwitch, StoredKillSwitches};
 
 use super::support::{Rig, child, child_folder, locked};
 
@@ -274,9 +274,9 @@ fn the_kill_switch_survives_a_lost_journal() {
     let folder = tempfile::tempdir().unwrap();
     let (rig, _) = Rig::start(folder.path(), &Options::default());
     let reason = "max_drawdown".to_owned();
-    let halted = Latches {
-        account: Latch::Halted { reason },
-        ..Latches::default()
+    let halted = StoredKillSwitches {
+        account: StoredKillSwitch::Halted { reason },
+        ..StoredKillSwitches::default()
     };
     rig.journal.directory().set_kill_switch(&halted).unwrap();
     drop(rig);

@@ -7,7 +7,9 @@ use windvane_client::{CalledRoute, NotDone, Refusal};
 use windvane_engine::engine::{FolderIds, newest_orders};
 use windvane_model::protocol::{MarginTerms, Outcome, Reply};
 use windvane_model::refusal::Blame;
-use windvane_model::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, TradedOrder, Truth};
+use windvane_model::state_report::{
+    AccountSnapshot, AccountTrade, OpenOrder, StateReport, Subject, TradedOrder,
+};
 use windvane_model::{ClientOrderId, Instrument, InstrumentId, Request, Surface, Time};
 use windvane_protocol::adapter::{FuturesAccount, Note};
 use windvane_session::{Exchange, Query};
@@ -38,8 +40,8 @@ pub(super) async fn look(
         return;
     }
     let answered = queries.read(Subject::Account { surface }).await;
-    match answered.truth() {
-        Some(Truth::Account(account)) => {
+    match answered.state_report() {
+        Some(StateReport::Account(account)) => {
             let from = match futures_account {
                 FuturesAccount::Info { .. } if surface == Surface::Futures => {
                     "the info endpoint by wallet address, which may be behind"
@@ -76,7 +78,7 @@ async fn trading_right(surface: Surface, queries: QueryClient<'_>, report: &mut 
     };
     let request = Request::Cancel {
         instrument,
-        client_order_id: ClientOrderId::told(NEVER_GIVEN_OUT),
+        client_order_id: ClientOrderId::from_venue(NEVER_GIVEN_OUT),
     };
     let Some(answered) = queries.request(&request).await else {
         return;
@@ -184,7 +186,7 @@ fn mend_of(refusal: &Refusal) -> Cow<'static, str> {
     mend.into()
 }
 
-fn permissions(surface: Surface, account: &AccountTruth, report: &mut Report) {
+fn permissions(surface: Surface, account: &AccountSnapshot, report: &mut Report) {
     match account.can_trade {
         Some(true) => report.ok("permissions", format!("{surface}: canTrade")),
         Some(false) => report.no_go(
@@ -215,7 +217,7 @@ fn permissions(surface: Surface, account: &AccountTruth, report: &mut Report) {
 
 fn modes(
     config: &Config,
-    account: &AccountTruth,
+    account: &AccountSnapshot,
     (failed, exchange): (Option<&NotDone>, &dyn Exchange),
     report: &mut Report,
 ) {
@@ -299,7 +301,7 @@ async fn orders(
     report: &mut Report,
 ) -> bool {
     let answered = queries.read(Subject::OpenOrders { surface }).await;
-    let Some(Truth::OpenOrders(open)) = answered.truth() else {
+    let Some(StateReport::OpenOrders(open)) = answered.state_report() else {
         not_read(surface, &answered, queries.exchange, report);
         return true;
     };
@@ -446,7 +448,7 @@ async fn traded_orders(
             order_id,
         };
         let answered = queries.read(subject).await;
-        let Some(Truth::TradedOrder(mut order)) = answered.truth().cloned() else {
+        let Some(StateReport::TradedOrder(mut order)) = answered.state_report().cloned() else {
             continue;
         };
         if order.placed == Time::default() {
@@ -464,8 +466,8 @@ async fn listed_orders(
     instrument: InstrumentId,
 ) -> Option<Vec<TradedOrder>> {
     let subject = Subject::NewestOrders { instrument };
-    match queries.read(subject).await.truth() {
-        Some(Truth::NewestOrders(orders)) => Some(orders.clone()),
+    match queries.read(subject).await.state_report() {
+        Some(StateReport::NewestOrders(orders)) => Some(orders.clone()),
         _ => None,
     }
 }
@@ -479,7 +481,7 @@ async fn trades(surface: Surface, queries: QueryClient<'_>, report: &mut Report)
             from: None,
         };
         let answered = queries.read(subject).await;
-        if let Some(Truth::Trades { trades, .. }) = answered.truth() {
+        if let Some(StateReport::Trades { trades, .. }) = answered.state_report() {
             read.push((instrument, trades.clone()));
             continue;
         }

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use windvane_engine::Engine;
 use windvane_engine::engine::FolderIds;
 use windvane_journal::{Directory, LockError, StoredSegment};
-use windvane_model::latches::Latch;
+use windvane_model::kill_switch::StoredKillSwitch;
 use windvane_model::{Notice, Surface, Time};
 use windvane_session::Driver;
 
@@ -150,11 +150,11 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
     let latches = directory.kill_switch();
     drop(directory);
     for (name, latch) in &latches.strategies {
-        let is = match (&latch.quarantine, &latch.latch) {
+        let is = match (&latch.quarantine, &latch.switch) {
             (Some((fault, reason)), _) => format!("{name} is quarantined ({fault}): {reason}"),
-            (None, Latch::Halted { reason }) => format!("{name} is halted: {reason}"),
-            (None, Latch::Paused { reason }) => format!("{name} is paused: {reason}"),
-            (None, Latch::Clear) => continue,
+            (None, StoredKillSwitch::Halted { reason }) => format!("{name} is halted: {reason}"),
+            (None, StoredKillSwitch::Paused { reason }) => format!("{name} is paused: {reason}"),
+            (None, StoredKillSwitch::Clear) => continue,
         };
         report.warn(
             "latch",
@@ -171,14 +171,14 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
         );
     }
     match latches.account {
-        Latch::Clear if latches.margin_call => {}
-        Latch::Clear => report.ok("latch", "no halt or pause is in force"),
-        Latch::Paused { reason } => report.warn(
+        StoredKillSwitch::Clear if latches.margin_call => {}
+        StoredKillSwitch::Clear => report.ok("latch", "no halt or pause is in force"),
+        StoredKillSwitch::Paused { reason } => report.warn(
             "latch",
             format!("paused: {reason}"),
             "a run starts paused; `windvane resume` ends the pause",
         ),
-        Latch::Halted { reason } => report.warn(
+        StoredKillSwitch::Halted { reason } => report.warn(
             "latch",
             format!("halted: {reason}"),
             "a run starts halted; `windvane resume` ends the halt",

@@ -12,7 +12,7 @@ use windvane_client::clock::{Offset, Sample, estimate};
 use windvane_client::{Client, NotDone, Refusal, RequestError, Wait, WaitReason};
 use windvane_client_core::gateway::Answer;
 use windvane_model::protocol::{Outcome, Reply};
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{Request, Surface};
 use windvane_protocol::adapter::{CallResult, EncodedCall, Note};
 use windvane_session::{Exchange, Query, venue_surface};
@@ -40,13 +40,13 @@ pub(super) struct QueryResult {
 
 impl QueryResult {
     /// The data that a read returned, if it succeeded.
-    pub(super) fn truth(&self) -> Option<&Truth> {
+    pub(super) fn state_report(&self) -> Option<&StateReport> {
         // Other replies may come before and after the requested one.
         self.replies.iter().find_map(|reply| match reply {
             Reply::Read {
-                outcome: Outcome::Done(truth),
+                outcome: Outcome::Done(state_report),
                 ..
-            } => Some(truth),
+            } => Some(state_report),
             _ => None,
         })
     }

@@ -173,8 +173,8 @@ fn record(cursor: &mut Cursor<'_>, offset: usize, kind: u8, time: Time) -> Read<
             request: request(cursor)?,
         }),
         kind::STATE => {
-            let (from, to, doubts) = cursor.rare("state")?;
-            RecordBody::Notice(RecordedNotice::State { from, to, doubts })
+            let (from, to, reasons) = cursor.rare("state")?;
+            RecordBody::Notice(RecordedNotice::State { from, to, reasons })
         }
         kind::ADJUSTED => {
             let (adjustment, cause) = cursor.rare("adjustment")?;
@@ -186,7 +186,7 @@ fn record(cursor: &mut Cursor<'_>, offset: usize, kind: u8, time: Time) -> Read<
         kind::RECONNECT => RecordBody::Effect(RecordedEffect::Reconnect {
             surface: cursor.code("surface", Surface::from_code)?,
         }),
-        kind::BEAT => RecordBody::Effect(RecordedEffect::Beat {
+        kind::BEAT => RecordBody::Effect(RecordedEffect::Heartbeat {
             number: cursor.u64("beat")?,
         }),
         _ => match input(cursor, kind)? {

@@ -206,7 +206,7 @@ pub enum RecordedEffect {
         surface: Surface,
     },
     /// The engine sent a heartbeat to the watchdog process.
-    Beat {
+    Heartbeat {
         /// Number of the heartbeat.
         number: u64,
     },
@@ -222,7 +222,7 @@ pub enum RecordedNotice {
         /// The state after.
         to: RunState,
         /// The degraded reasons at that time.
-        doubts: Vec<DegradedReason>,
+        reasons: Vec<DegradedReason>,
     },
     /// The engine adopted a value of the venue.
     Adjusted {

@@ -191,7 +191,7 @@ pub fn record_effect(recorder: &mut Recorder, now: Time, effect: &Effect) {
                 .begin(kind::RECONNECT, now.0)
                 .put(&[surface.code()]);
         }
-        Effect::Beat { number } => {
+        Effect::Heartbeat { number } => {
             recorder.begin(kind::BEAT, now.0).put_u64(*number);
         }
     }
@@ -203,9 +203,12 @@ pub fn record_state(
     now: Time,
     from: RunState,
     to: RunState,
-    doubts: &[DegradedReason],
+    reasons: &[DegradedReason],
 ) {
-    put_rare(&mut recorder.begin(kind::STATE, now.0), &(from, to, doubts));
+    put_rare(
+        &mut recorder.begin(kind::STATE, now.0),
+        &(from, to, reasons),
+    );
 }
 
 /// Records a correction of the engine's state by a value from the venue.
@@ -505,9 +508,9 @@ fn put_reply(out: &mut Out<'_>, reply: &Reply) {
             put_rare(out, subject);
             put_outcome(out, outcome, put_rare);
         }
-        Reply::Margins(told) => {
+        Reply::Margins(terms) => {
             out.put(&[8]);
-            put_rare(out, told);
+            put_rare(out, terms);
         }
         Reply::Stated(positions) => {
             out.put(&[9]);

@@ -225,8 +225,8 @@ pub(super) fn check_bands(
         return Ok(());
     };
     if let (Some(band), Some(mark)) = (&rules.percent, known(context.mark)) {
-        let told = (Rule::PercentDown, Rule::PercentUp);
-        check_side(rules, band, terms.side, price.0, mark, told)?;
+        let band_rules = (Rule::PercentDown, Rule::PercentUp);
+        check_side(rules, band, terms.side, price.0, mark, band_rules)?;
     }
     if let (Some(band), Some(reference)) = (rules.by_side(terms.side), reference(rules, context)) {
         check_floor(rules, &band.floor, price.0, reference, Rule::BySideDown)?;
@@ -271,8 +271,8 @@ pub(super) fn check_market(
         return Ok(());
     };
     if let Some(band) = &rules.percent {
-        let told = (Rule::MarketPercentDown, Rule::MarketPercentUp);
-        check_side(rules, band, terms.side, best, mark, told)?;
+        let band_rules = (Rule::MarketPercentDown, Rule::MarketPercentUp);
+        check_side(rules, band, terms.side, best, mark, band_rules)?;
     }
     if let Some(band) = &rules.take {
         check_floor(rules, &band.floor, best, mark, Rule::MarketTakeDown)?;

@@ -17,7 +17,9 @@ use windvane_model::protocol::{
 };
 use windvane_model::risk::RiskLimits;
 use windvane_model::rules::{Rejection, Rule};
-use windvane_model::truth::{AccountTrade, AccountTruth, OpenOrder, Subject, Truth};
+use windvane_model::state_report::{
+    AccountSnapshot, AccountTrade, OpenOrder, StateReport, Subject,
+};
 use windvane_model::{
     Amount, AssetId, ClientOrderId, Decimal, ExecutionType, InstrumentId, Intent, Level,
     MarketEvent, NewOrder, OrderSeq, OrderStatus, OrderTerms, OrderType, Outcome, PositionSide,
@@ -206,7 +208,7 @@ fn reply() -> impl Strategy<Value = Reply> {
                 outcome,
             }
         }),
-        (subject(), outcome(truth()))
+        (subject(), outcome(state_report()))
             .prop_map(|(subject, outcome)| Reply::Read { subject, outcome }),
     ]
 }
@@ -236,7 +238,7 @@ fn subject() -> impl Strategy<Value = Subject> {
     ]
 }
 
-fn truth() -> impl Strategy<Value = Truth> {
+fn state_report() -> impl Strategy<Value = StateReport> {
     let open = (report(), terms()).prop_map(|(report, terms)| OpenOrder { report, terms });
     let trade = (
         any::<[i64; 2]>(),
@@ -254,19 +256,20 @@ fn truth() -> impl Strategy<Value = Truth> {
         },
     );
     prop_oneof![
-        vec(open, 0..4).prop_map(Truth::OpenOrders),
-        (vec(trade, 0..4), any::<bool>()).prop_map(|(trades, more)| Truth::Trades { trades, more }),
-        account_truth().prop_map(Truth::Account),
-        any::<i64>().prop_map(|price| Truth::AssetPrice(Amount(price.into()))),
+        vec(open, 0..4).prop_map(StateReport::OpenOrders),
+        (vec(trade, 0..4), any::<bool>())
+            .prop_map(|(trades, more)| StateReport::Trades { trades, more }),
+        account_snapshot().prop_map(StateReport::Account),
+        any::<i64>().prop_map(|price| StateReport::AssetPrice(Amount(price.into()))),
     ]
 }
 
-fn account_truth() -> impl Strategy<Value = AccountTruth> {
+fn account_snapshot() -> impl Strategy<Value = AccountSnapshot> {
     let flag = || option::of(any::<bool>());
     let lists = (vec(balance(), 0..4), vec(position(), 0..4));
     let source = (any::<bool>(), option::of(any::<i64>().prop_map(Time)));
     (flag(), flag(), flag(), lists, source).prop_map(
-        |(can_trade, hedge_mode, multi_assets, (balances, positions), source)| AccountTruth {
+        |(can_trade, hedge_mode, multi_assets, (balances, positions), source)| AccountSnapshot {
             can_trade,
             hedge_mode,
             multi_assets,
@@ -295,7 +298,7 @@ fn live_input() -> impl Strategy<Value = LiveInput> {
         any::<bool>().prop_map(|healthy| LiveInput::Journal { healthy }),
         Just(LiveInput::Stop),
         any::<bool>().prop_map(|armed| LiveInput::Watchdog { armed }),
-        any::<u64>().prop_map(|number| LiveInput::BeatHeard { number }),
+        any::<u64>().prop_map(|number| LiveInput::HeartbeatAcknowledged { number }),
     ]
 }
 
@@ -555,6 +558,6 @@ pub(crate) fn effect() -> impl Strategy<Value = RecordedEffect> {
         (any::<u64>(), request())
             .prop_map(|(record, request)| RecordedEffect::Send { record, request }),
         select(Surface::ALL).prop_map(|surface| RecordedEffect::Reconnect { surface }),
-        any::<u64>().prop_map(|number| RecordedEffect::Beat { number }),
+        any::<u64>().prop_map(|number| RecordedEffect::Heartbeat { number }),
     ]
 }

@@ -36,7 +36,7 @@ fn original(effect: &RecordedEffect) -> Effect {
             request: Box::new(request),
         },
         RecordedEffect::Reconnect { surface } => Effect::Reconnect { surface },
-        RecordedEffect::Beat { number } => Effect::Beat { number },
+        RecordedEffect::Heartbeat { number } => Effect::Heartbeat { number },
     }
 }
 
@@ -230,8 +230,8 @@ fn record_again(recorder: &mut Recorder, record: &codec::Record) {
         RecordBody::Effect(effect) => {
             codec::record_effect(recorder, record.time, &original(effect));
         }
-        RecordBody::Notice(RecordedNotice::State { from, to, doubts }) => {
-            codec::record_state(recorder, record.time, *from, *to, doubts);
+        RecordBody::Notice(RecordedNotice::State { from, to, reasons }) => {
+            codec::record_state(recorder, record.time, *from, *to, reasons);
         }
         RecordBody::Notice(RecordedNotice::Adjusted { adjustment, cause }) => {
             codec::record_adjustment(recorder, record.time, adjustment, *cause);

@@ -6,9 +6,9 @@
 
 use rust_decimal::Decimal;
 use windvane_model::protocol::{BalanceUpdate, Fill, MarginTerms, PositionUpdate};
-use windvane_model::truth::{
-    AccountTrade, AccountTruth, Income, IncomeKind, OpenOrder, StatedPosition, Subject,
-    TradedOrder, Truth,
+use windvane_model::state_report::{
+    AccountSnapshot, AccountTrade, Income, IncomeKind, OpenOrder, StateReport, StatedPosition,
+    Subject, TradedOrder,
 };
 use windvane_model::{
     Amount, AssetId, ClientOrderId, Instrument, InstrumentId, PositionSide, Price, Qty, Surface,
@@ -42,7 +42,7 @@ pub(super) fn open_orders(
     };
     let mut open = Vec::with_capacity(orders.len());
     for listed in &orders {
-        let order = ClientOrderId::told(&listed.client_order_id);
+        let order = ClientOrderId::from_venue(&listed.client_order_id);
         let symbol = &listed.symbol;
         if adapter.names.instrument(surface, symbol).is_none() && order.parse_own().is_some() {
             notes.push(Note::Elsewhere {
@@ -136,14 +136,14 @@ fn placed_order(
 ) -> Result<TradedOrder, DecodeError> {
     adapter.is_symbol(id, &listed.symbol)?;
     Ok(TradedOrder {
-        client_order_id: ClientOrderId::told(&listed.client_order_id),
+        client_order_id: ClientOrderId::from_venue(&listed.client_order_id),
         placed: time("time", listed.time.unwrap_or_default().0)?,
     })
 }
 
 /// One page of the income history, oldest first. Entries in assets that are not configured are
 /// skipped: the engine keeps no balance for them.
-pub(super) fn income(adapter: &Adapter, body: &str) -> Result<Truth, DecodeError> {
+pub(super) fn income(adapter: &Adapter, body: &str) -> Result<StateReport, DecodeError> {
     let rows: Vec<futures::Income> = record(body)?;
     let more = rows.len() >= INCOME_PAGE;
     let mut entries = Vec::with_capacity(rows.len());
@@ -161,11 +161,11 @@ pub(super) fn income(adapter: &Adapter, body: &str) -> Result<Truth, DecodeError
         });
     }
     entries.sort_by_key(|entry| entry.time);
-    Ok(Truth::Income { entries, more })
+    Ok(StateReport::Income { entries, more })
 }
 
 /// The latest price of one symbol.
-pub(super) fn asset_price(body: &str) -> Result<Truth, DecodeError> {
+pub(super) fn asset_price(body: &str) -> Result<StateReport, DecodeError> {
     let ticker = match record::<OneOrMany<PriceTicker>>(body)? {
         OneOrMany::One(ticker) => ticker,
         OneOrMany::Many(tickers) => tickers.into_iter().next().ok_or_else(|| {
@@ -174,7 +174,7 @@ pub(super) fn asset_price(body: &str) -> Result<Truth, DecodeError> {
             )
         })?,
     };
-    Ok(Truth::AssetPrice(amount("price", ticker.price.0)?))
+    Ok(StateReport::AssetPrice(amount("price", ticker.price.0)?))
 }
 
 /// The documents' list of income types ends with dots, so it is open. An unlisted type counts as a
@@ -200,21 +200,21 @@ pub(super) fn spot(
     adapter: &Adapter,
     body: &str,
     notes: &mut Vec<Note>,
-) -> Result<AccountTruth, DecodeError> {
+) -> Result<AccountSnapshot, DecodeError> {
     let account: spot_wire::Account = record(body)?;
-    let mut truth = AccountTruth {
+    let mut snapshot = AccountSnapshot {
         can_trade: account.can_trade.map(|flag| flag.0),
         updated: newest([account.update_time])?,
-        ..AccountTruth::default()
+        ..AccountSnapshot::default()
     };
     for listed in &account.balances {
         let raw = listed.free.0.max(listed.locked.0);
         if let Some(asset) = adapter.asset(&listed.asset, raw, notes) {
             let balance = spot_balance(asset, listed.free, listed.locked)?;
-            truth.balances.push(balance);
+            snapshot.balances.push(balance);
         }
     }
-    Ok(truth)
+    Ok(snapshot)
 }
 
 /// A spot balance from the free and the locked part.
@@ -237,7 +237,7 @@ pub(super) fn futures(
     adapter: &Adapter,
     body: &str,
     notes: &mut Vec<Note>,
-) -> Result<AccountTruth, DecodeError> {
+) -> Result<AccountSnapshot, DecodeError> {
     match adapter.futures_account {
         FuturesAccount::Routes => account_information(adapter, body, notes),
         FuturesAccount::Info { .. } => info_balance(adapter, body, notes),
@@ -248,15 +248,15 @@ fn account_information(
     adapter: &Adapter,
     body: &str,
     notes: &mut Vec<Note>,
-) -> Result<AccountTruth, DecodeError> {
+) -> Result<AccountSnapshot, DecodeError> {
     let account: futures::Account = record(body)?;
     let assets = account.assets.iter().map(|asset| asset.update_time);
     let positions = account.positions.iter().map(|listed| listed.update_time);
     let times = assets.chain(positions).chain([account.update_time]);
-    let mut truth = AccountTruth {
+    let mut snapshot = AccountSnapshot {
         can_trade: account.can_trade.map(|flag| flag.0),
         updated: newest(times)?,
-        ..AccountTruth::default()
+        ..AccountSnapshot::default()
     };
     for listed in &account.assets {
         let wallet = listed
@@ -264,7 +264,7 @@ fn account_information(
             .ok_or(DecodeError::Missing("walletBalance"))?;
         if let Some(asset) = adapter.asset(&listed.asset, wallet.0, notes) {
             let available = listed.available_balance;
-            truth
+            snapshot
                 .balances
                 .push(wallet_balance(asset, wallet, available)?);
         }
@@ -276,9 +276,9 @@ fn account_information(
             qty: listed.position_amt.0,
             entry_price: listed.entry_price.map(|price| price.0),
         };
-        truth.positions.extend(adapter.position(&raw)?);
+        snapshot.positions.extend(adapter.position(&raw)?);
     }
-    Ok(truth)
+    Ok(snapshot)
 }
 
 /// Leverage and margin type of configured symbols, if the response to a read of the futures account
@@ -377,7 +377,7 @@ fn info_balance(
     adapter: &Adapter,
     body: &str,
     notes: &mut Vec<Note>,
-) -> Result<AccountTruth, DecodeError> {
+) -> Result<AccountSnapshot, DecodeError> {
     let answer: Envelope<info::Balance> = record(body)?;
     let balance = answer.into_result();
     let balance = balance.map_err(|error| DecodeError::Record(error.to_string()))?;
@@ -392,13 +392,13 @@ fn info_balance(
             requested: address.clone(),
         });
     }
-    let mut truth = AccountTruth {
+    let mut snapshot = AccountSnapshot {
         lags: true,
-        ..AccountTruth::default()
+        ..AccountSnapshot::default()
     };
     for listed in &balance.perp_assets {
         if let Some(asset) = adapter.asset(&listed.asset, listed.wallet_balance.0, notes) {
-            truth
+            snapshot
                 .balances
                 .push(wallet_balance(asset, listed.wallet_balance, None)?);
         }
@@ -410,9 +410,9 @@ fn info_balance(
             qty: listed.position_amount.0,
             entry_price: Some(listed.entry_price.0),
         };
-        truth.positions.extend(adapter.position(&raw)?);
+        snapshot.positions.extend(adapter.position(&raw)?);
     }
-    Ok(truth)
+    Ok(snapshot)
 }
 
 /// A futures balance. If the available part is not stated, the whole balance counts as available.
@@ -553,7 +553,7 @@ pub(super) fn trades(
     id: InstrumentId,
     body: &str,
     notes: &mut Vec<Note>,
-) -> Result<Truth, DecodeError> {
+) -> Result<StateReport, DecodeError> {
     let rules = adapter.rules_of(id)?;
     let rows: Vec<futures::UserTrade> = match rules.surface {
         Surface::Futures => record(body)?,
@@ -568,7 +568,7 @@ pub(super) fn trades(
         trades.push(trade(adapter, rules, row, notes)?);
     }
     trades.sort_by_key(|trade| trade.fill.trade_id);
-    Ok(Truth::Trades {
+    Ok(StateReport::Trades {
         more: trades.len() >= TRADES_PAGE,
         trades,
     })

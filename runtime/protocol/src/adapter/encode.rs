@@ -4,7 +4,7 @@
 use rust_decimal::Decimal;
 use windvane_model::decimal::decimal;
 use windvane_model::protocol::{Refusal, Reply};
-use windvane_model::truth::Subject;
+use windvane_model::state_report::Subject;
 use windvane_model::{
     Amount, ClientOrderId, Instrument, InstrumentId, NewOrder, OrderTerms, Outcome, PositionSide,
     Request, Surface,

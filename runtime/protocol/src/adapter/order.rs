@@ -3,7 +3,7 @@
 
 use rust_decimal::Decimal;
 use windvane_model::protocol::OrderReport;
-use windvane_model::truth::OpenOrder;
+use windvane_model::state_report::OpenOrder;
 use windvane_model::{
     Amount, ClientOrderId, Instrument, InstrumentId, OrderTerms, OrderType, PositionSide, Price,
     Qty, TimeInForce, VenueOrderId,
@@ -59,7 +59,7 @@ pub(super) fn report(
     };
     let updated = order.update_time.or(order.time).unwrap_or_default();
     Ok(OrderReport {
-        client_order_id: ClientOrderId::told(&order.client_order_id),
+        client_order_id: ClientOrderId::from_venue(&order.client_order_id),
         order_id: VenueOrderId(order.order_id.0),
         instrument: id,
         status: known("status", &order.status)?,

@@ -2,7 +2,7 @@
 //! expects.
 
 use windvane_model::protocol::{OrderReport, Outcome, Refusal, Reply};
-use windvane_model::truth::{Subject, Truth};
+use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::{ClientOrderId, Instrument, InstrumentId, NewOrder, Request, Surface};
 
 use super::batch::{self, Calls, code};
@@ -324,13 +324,13 @@ impl ReplyDecoder<'_> {
             Subject::Account {
                 surface: Surface::Spot,
             } => self.outcome("account", first, |body, notes| {
-                account::spot(adapter, body, notes).map(Truth::Account)
+                account::spot(adapter, body, notes).map(StateReport::Account)
             }),
             Subject::Account {
                 surface: Surface::Futures,
             } => self.futures_account(results),
             Subject::Rules { surface } => self.outcome("exchange_info", first, |body, notes| {
-                rules::listed(adapter, surface, body, notes).map(Truth::Rules)
+                rules::listed(adapter, surface, body, notes).map(StateReport::Rules)
             }),
             Subject::Income { .. } => {
                 self.outcome("income", first, |body, _| account::income(adapter, body))
@@ -340,21 +340,21 @@ impl ReplyDecoder<'_> {
             }
             Subject::ForcedOrders { instrument } => {
                 self.outcome("force_orders", first, |body, _| {
-                    account::forced_orders(adapter, instrument, body).map(Truth::ForcedOrders)
+                    account::forced_orders(adapter, instrument, body).map(StateReport::ForcedOrders)
                 })
             }
             Subject::OutsideOrder { instrument, .. } => {
                 self.outcome("query_order", first, |body, _| {
                     let order = account::outside_order(adapter, instrument, body)?;
-                    Ok(Truth::OutsideOrder(Box::new(order)))
+                    Ok(StateReport::OutsideOrder(Box::new(order)))
                 })
             }
             Subject::NewestOrders { instrument } => self.outcome("all_orders", first, |body, _| {
-                account::newest_orders(adapter, instrument, body).map(Truth::NewestOrders)
+                account::newest_orders(adapter, instrument, body).map(StateReport::NewestOrders)
             }),
             Subject::TradedOrder { instrument, .. } => {
                 self.outcome("query_order", first, |body, _| {
-                    account::traded_order(adapter, instrument, body).map(Truth::TradedOrder)
+                    account::traded_order(adapter, instrument, body).map(StateReport::TradedOrder)
                 })
             }
         };
@@ -373,7 +373,7 @@ impl ReplyDecoder<'_> {
             _ => false,
         };
         let outcome = if passing { Outcome::Unknown } else { outcome };
-        let is_read = matches!(outcome, Outcome::Done(Truth::Account(_)));
+        let is_read = matches!(outcome, Outcome::Done(StateReport::Account(_)));
         if let (true, Some(CallResult::Done(body))) = (is_read, first)
             && let Some(positions) = account::stated(adapter, subject, body)
         {
@@ -390,7 +390,11 @@ impl ReplyDecoder<'_> {
 
     /// The open orders of a surface: one list of all symbols, or one list for each symbol. All
     /// lists must succeed.
-    fn open_orders(&mut self, surface: Surface, results: &[CallResult<'_>]) -> Outcome<Truth> {
+    fn open_orders(
+        &mut self,
+        surface: Surface,
+        results: &[CallResult<'_>],
+    ) -> Outcome<StateReport> {
         let adapter = self.adapter;
         let mut all = Vec::new();
         let mut left = results.iter().copied().map(Some).collect::<Vec<_>>();
@@ -407,11 +411,11 @@ impl ReplyDecoder<'_> {
                 Outcome::Unknown => return Outcome::Unknown,
             }
         }
-        Outcome::Done(Truth::OpenOrders(all))
+        Outcome::Done(StateReport::OpenOrders(all))
     }
 
     /// The account and its two modes. A mode without a response stays unknown.
-    fn futures_account(&mut self, results: &[CallResult<'_>]) -> Outcome<Truth> {
+    fn futures_account(&mut self, results: &[CallResult<'_>]) -> Outcome<StateReport> {
         let adapter = self.adapter;
         let outcome = self.outcome("account", results.first().copied(), |body, notes| {
             account::futures(adapter, body, notes)
@@ -431,7 +435,7 @@ impl ReplyDecoder<'_> {
             record::<futures::MultiAssetsMode>(body).map(|mode| mode.multi_assets_margin.0)
         });
         account.multi_assets = self.part(route, "multi-assets mode", mode);
-        Outcome::Done(Truth::Account(account))
+        Outcome::Done(StateReport::Account(account))
     }
 
     fn part<T>(

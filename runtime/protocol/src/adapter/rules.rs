@@ -1,7 +1,7 @@
 //! Converts exchange information that was read again into rules of the configured instruments.
 //! Their scales do not change, because all known prices and quantities of the instruments use them.
 
-use windvane_model::truth::ListedRules;
+use windvane_model::state_report::ListedRules;
 use windvane_model::{InstrumentId, Surface};
 
 use super::{Adapter, DecodeError, Note};

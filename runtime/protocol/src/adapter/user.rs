@@ -306,7 +306,7 @@ fn update(
         None => PositionSide::Both,
     };
     Ok(OrderUpdate {
-        client_order_id: ClientOrderId::told(&order.client_order_id),
+        client_order_id: ClientOrderId::from_venue(&order.client_order_id),
         order_id: VenueOrderId(order.order_id.0),
         instrument,
         side: known("S", &order.side)?,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use insta::assert_snapshot;
 use windvane_model::protocol::{Outcome, Reply};
-use windvane_model::truth::Subject;
+use windvane_model::state_report::Subject;
 use windvane_model::{
     Amount, InstrumentId, OrderTerms, OrderType, PositionSide, Price, Qty, Request, Side, Surface,
     TimeInForce, TradeId, VenueOrderId, WorkingType,

@@ -1,7 +1,7 @@
 //! Decoding of responses.
 
 use windvane_model::protocol::{BalanceUpdate, OrderReport, Outcome, PositionUpdate, Refusal};
-use windvane_model::truth::{AccountTruth, Subject, TradedOrder, Truth};
+use windvane_model::state_report::{AccountSnapshot, StateReport, Subject, TradedOrder};
 use windvane_model::{
     Amount, OrderStatus, OrderType, PositionSide, Qty, Reply, Request, Side, Surface, Time,
     TradeId, VenueOrderId,
@@ -84,7 +84,7 @@ fn the_order_of_a_trade_is_returned_with_id_and_time() {
         let reply = quiet(
             adapter().decode_reply(&Request::Read(subject), &[CallResult::Done(body(route))]),
         );
-        let outcome = Outcome::Done(Truth::TradedOrder(TradedOrder {
+        let outcome = Outcome::Done(StateReport::TradedOrder(TradedOrder {
             client_order_id: id("mm:1"),
             placed: Time::from_millis(1_751_350_000_000),
         }));
@@ -102,7 +102,7 @@ fn the_newest_orders_are_returned_with_id_and_time() {
         let reply = quiet(
             adapter().decode_reply(&Request::Read(subject), &[CallResult::Done(body(route))]),
         );
-        let outcome = Outcome::Done(Truth::NewestOrders(vec![TradedOrder {
+        let outcome = Outcome::Done(StateReport::NewestOrders(vec![TradedOrder {
             client_order_id: id(name),
             placed: Time::from_millis(1_751_350_000_000),
         }]));
@@ -381,7 +381,7 @@ fn read_by(
     adapter: &Adapter,
     subject: Subject,
     results: &[CallResult<'_>],
-) -> (Outcome<Truth>, Vec<Note>) {
+) -> (Outcome<StateReport>, Vec<Note>) {
     let mut decoded = adapter.decode_reply(&Request::Read(subject), results);
     decoded
         .items
@@ -402,9 +402,9 @@ fn account(
     adapter: &Adapter,
     surface: Surface,
     results: &[CallResult<'_>],
-) -> (AccountTruth, Vec<Note>) {
+) -> (AccountSnapshot, Vec<Note>) {
     match read_by(adapter, Subject::Account { surface }, results) {
-        (Outcome::Done(Truth::Account(account)), notes) => (account, notes),
+        (Outcome::Done(StateReport::Account(account)), notes) => (account, notes),
         other => panic!("{other:?}"),
     }
 }
@@ -442,7 +442,7 @@ fn the_price_of_an_asset_is_read_from_an_object_or_a_list() {
         let subject = Subject::AssetPrice { asset, quote };
         read_by(&adapter(), subject, &[CallResult::Done(text)]).0
     };
-    let price = Outcome::Done(Truth::AssetPrice(Amount(60_050_000_000)));
+    let price = Outcome::Done(StateReport::AssetPrice(Amount(60_050_000_000)));
     assert_eq!(read(r#"{"symbol":"BTCUSDT","price":"600.5"}"#), price);
     assert_eq!(read(r#"[{"symbol":"BTCUSDT","price":"600.5"}]"#), price);
     for unreadable in ["[]", "{}", r#"{"symbol":"BTCUSDT","price":"x"}"#] {
@@ -456,7 +456,7 @@ fn exchange_information_that_is_read_again_keeps_the_scales() {
     let subject = Subject::Rules { surface };
     let answer = body("futures.exchange_info");
     let listed = |text: &str| match read_by(&adapter(), subject, &[CallResult::Done(text)]).0 {
-        Outcome::Done(Truth::Rules(listed)) => listed,
+        Outcome::Done(StateReport::Rules(listed)) => listed,
         other => panic!("{other:?}"),
     };
     let all = listed(answer);
@@ -467,7 +467,7 @@ fn exchange_information_that_is_read_again_keeps_the_scales() {
         assert_eq!(rules.qty_scale, known.qty_scale);
     }
     let (outcome, notes) = read_by(&adapter(), subject, &[CallResult::Done("{\"symbols\":[]}")]);
-    assert_eq!(outcome, Outcome::Done(Truth::Rules(Vec::new())));
+    assert_eq!(outcome, Outcome::Done(StateReport::Rules(Vec::new())));
     assert!(
         matches!(&notes[..], [Note::Unlisted { .. }, ..]),
         "{notes:?}"
@@ -484,7 +484,7 @@ fn an_own_order_on_an_unconfigured_symbol_gives_a_note() {
     let list = format!("[{listed}]");
     let subject = Subject::OpenOrders { surface };
     let (outcome, notes) = read_by(&adapter(), subject, &[CallResult::Done(&list)]);
-    assert_eq!(outcome, Outcome::Done(Truth::OpenOrders(Vec::new())));
+    assert_eq!(outcome, Outcome::Done(StateReport::OpenOrders(Vec::new())));
     let [Note::Elsewhere { symbol, order, .. }] = &notes[..] else {
         panic!("{notes:?}")
     };
@@ -496,7 +496,7 @@ fn the_futures_account_is_read_with_its_modes() {
     let answer = CallResult::Done(body("futures.account"));
     let (account, notes) = account(&adapter(), Surface::Futures, &[answer, HEDGE, SINGLE]);
     assert!(notes.is_empty());
-    let expected = AccountTruth {
+    let expected = AccountSnapshot {
         can_trade: Some(true),
         hedge_mode: Some(true),
         multi_assets: Some(false),
@@ -606,7 +606,7 @@ fn open_orders_include_terms_and_unowned_orders() {
     let surface = Surface::Futures;
     let subject = Subject::OpenOrders { surface };
     let (outcome, notes) = read_by(&adapter(), subject, &[CallResult::Done(&list)]);
-    let Outcome::Done(Truth::OpenOrders(open)) = outcome else {
+    let Outcome::Done(StateReport::OpenOrders(open)) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(matches!(&notes[..], [Note::Symbol { symbol, .. }] if symbol == "XYZUSDT"));
@@ -641,7 +641,7 @@ fn an_unreadable_unowned_order_does_not_hide_others() {
     };
     let list = format!("[{ours},{}]", fine("web_1"));
     let (outcome, notes) = read_by(&adapter(), subject, &[CallResult::Done(&list)]);
-    let Outcome::Done(Truth::OpenOrders(open)) = outcome else {
+    let Outcome::Done(StateReport::OpenOrders(open)) = outcome else {
         panic!("{outcome:?}")
     };
     assert_eq!(open.len(), 1);
@@ -660,7 +660,7 @@ fn account_trades_are_fills_oldest_first() {
     let trade = body("futures.user_trades").trim_matches(['[', ']']);
     let page = format!("[{trade},{}]", trade.replace("698759", "698757"));
     let (outcome, _) = read_by(&adapter(), subject, &[CallResult::Done(&page)]);
-    let Outcome::Done(Truth::Trades { trades, more }) = outcome else {
+    let Outcome::Done(StateReport::Trades { trades, more }) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(!more);
@@ -682,7 +682,7 @@ fn account_trades_are_fills_oldest_first() {
     let row = body("spot.user_trades").trim_matches(['[', ']']);
     let full = format!("[{}]", vec![row; 1_000].join(","));
     let (outcome, _) = read_by(&adapter(), subject, &[CallResult::Done(&full)]);
-    let Outcome::Done(Truth::Trades { trades, more }) = outcome else {
+    let Outcome::Done(StateReport::Trades { trades, more }) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(more, "a full page means that there are more");

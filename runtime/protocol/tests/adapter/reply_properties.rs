@@ -1,7 +1,7 @@
 //! Decoding of responses with random damage.
 
 use proptest::prelude::*;
-use windvane_model::truth::Subject;
+use windvane_model::state_report::Subject;
 use windvane_model::{Reply, Request, Surface};
 use windvane_protocol::adapter::CallResult;
 use windvane_protocol::wire::examples;

@@ -4,7 +4,7 @@
 
 use windvane_model::config::EngineConfig;
 use windvane_model::forced::OnLiquidation;
-use windvane_model::latches::Latches;
+use windvane_model::kill_switch::StoredKillSwitches;
 use windvane_model::record::Chain;
 use windvane_model::{Surface, Time};
 
@@ -37,7 +37,7 @@ pub struct LaunchTerms<'a> {
     /// The account. A simulated account continues from [`PreviousState::paper`].
     pub account: Account,
     /// The content of the latch file.
-    pub kill_switch: Latches,
+    pub kill_switch: StoredKillSwitches,
     /// Set if the data folder belongs to another account. The run begins paused then.
     pub foreign: Option<Foreign<'a>>,
     /// Orders do not wait for the disk.
@@ -146,10 +146,10 @@ mod tests {
     use windvane_model::config::{OnFault, StrategyConfig};
     use windvane_model::ids::StrategyName;
     use windvane_model::input::FaultKind;
-    use windvane_model::latches::{Latch as Latched, StrategyLatch};
+    use windvane_model::kill_switch::{StoredKillSwitch, StrategyKillSwitch};
     use windvane_model::live::{LiveConfig, OnStart, OnStop};
     use windvane_model::risk::RiskLimits;
-    use windvane_model::run_state::Latch;
+    use windvane_model::run_state::KillSwitch;
     use windvane_model::{Event, Intent, StrategyId};
 
     use super::*;
@@ -262,7 +262,7 @@ mod tests {
             before: Before::default(),
             modules,
             account: Account::Venue,
-            kill_switch: Latches::default(),
+            kill_switch: StoredKillSwitches::default(),
             foreign: None,
             is_unwaited: false,
             on_liquidation: OnLiquidation::default(),
@@ -290,11 +290,14 @@ mod tests {
         };
         let launched = left().launch(terms, |_| noted()).unwrap();
         let engine = launched.driver.engine();
-        assert_eq!(engine.latch(), Latch::Paused);
+        assert_eq!(engine.kill_switch(), KillSwitch::Paused);
         assert!(engine.records() > 0);
         let checkpoint = Checkpoint::from_bytes(&launched.first.checkpoint).unwrap();
         let before = Engine::restore(&checkpoint.engine).unwrap();
-        assert_eq!((before.epoch(), before.latch()), (8, Latch::None));
+        assert_eq!(
+            (before.epoch(), before.kill_switch()),
+            (8, KillSwitch::Clear)
+        );
         assert_eq!(before.chain(), launched.first.at);
         assert_eq!(checkpoint.state_of("c"), Some(b"kept".to_vec()));
     }
@@ -302,16 +305,16 @@ mod tests {
     #[test]
     fn the_kill_switch_applies_before_the_strategies_start() {
         let modules = modules();
-        let quarantined = StrategyLatch {
+        let quarantined = StrategyKillSwitch {
             quarantine: Some(("trap".to_owned(), "unreachable".to_owned())),
-            ..StrategyLatch::default()
+            ..StrategyKillSwitch::default()
         };
-        let kill_switch = Latches {
-            account: Latched::Halted {
+        let kill_switch = StoredKillSwitches {
+            account: StoredKillSwitch::Halted {
                 reason: "the operator".to_owned(),
             },
             strategies: BTreeMap::from([("b".to_owned(), quarantined)]),
-            ..Latches::default()
+            ..StoredKillSwitches::default()
         };
         let terms = LaunchTerms {
             kill_switch: kill_switch.clone(),
@@ -321,7 +324,7 @@ mod tests {
         let guests = launched.driver.guests();
         assert_eq!(guests.started, [StrategyId(0), StrategyId(2)]);
         assert_eq!(guests.loaded, [(StrategyId(2), b"kept".to_vec())]);
-        assert_eq!(launched.driver.engine().latch(), Latch::Halted);
+        assert_eq!(launched.driver.engine().kill_switch(), KillSwitch::Halted);
         assert_eq!(*launched.kill_switch.file_content(), kill_switch);
     }
 

@@ -193,7 +193,7 @@ impl PreviousState {
         } else {
             let mut engine = Engine::continuing(config, self.next)?;
             if self.is_lost {
-                engine.doubt_ownership();
+                engine.degrade_for_lost_state();
             }
             engine
         };

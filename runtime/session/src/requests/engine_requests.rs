@@ -6,7 +6,7 @@ use windvane_client_core::budget::Lane;
 use windvane_client_core::outcome::{NotDone, Wait, WaitReason};
 use windvane_engine::engine::Purpose as EnginePurpose;
 use windvane_model::live::LiveInput;
-use windvane_model::truth::Subject;
+use windvane_model::state_report::Subject;
 use windvane_model::{Request, Time, planted};
 use windvane_protocol::adapter::{CallResult, EncodeError, EncodedCall};
 use windvane_protocol::route::Surface as RouteSurface;

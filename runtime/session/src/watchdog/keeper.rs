@@ -175,7 +175,7 @@ impl Keeper {
         *answer_by = acts.then(|| now.plus_ms(SILENT_MS));
         self.outputs.push_back(KeeperOutput::Report(match message {
             WatchdogMessage::Armed => LiveInput::Watchdog { armed: true },
-            WatchdogMessage::Acknowledged { number } => LiveInput::BeatHeard { number },
+            WatchdogMessage::Acknowledged { number } => LiveInput::HeartbeatAcknowledged { number },
             WatchdogMessage::Acting => LiveInput::Watchdog { armed: false },
         }));
     }

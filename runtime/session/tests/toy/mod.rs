@@ -12,7 +12,7 @@ use windvane_client_core::budget::{Cost, Departed};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
 use windvane_client_core::outcome::NotDone;
 use windvane_model::protocol::Refusal;
-use windvane_model::truth::{AccountTruth, Subject, Truth};
+use windvane_model::state_report::{AccountSnapshot, StateReport, Subject};
 use windvane_model::{Amount, Instrument, Outcome, Reply, Request, Surface, UserEvent};
 use windvane_protocol::Assets;
 use windvane_protocol::adapter::{
@@ -211,7 +211,7 @@ pub fn reply(request: &Request) -> Reply {
     match request {
         Request::Read(subject) => Reply::Read {
             subject: *subject,
-            outcome: Outcome::Done(truth(*subject)),
+            outcome: Outcome::Done(state_report(*subject)),
         },
         Request::Countdown { countdown_ms, .. } => Reply::Countdown {
             instrument: BTC,
@@ -238,19 +238,19 @@ pub fn reply(request: &Request) -> Reply {
     }
 }
 
-fn truth(subject: Subject) -> Truth {
+fn state_report(subject: Subject) -> StateReport {
     match subject {
-        Subject::OpenOrders { .. } => Truth::OpenOrders(Vec::new()),
-        Subject::Account { .. } => Truth::Account(AccountTruth::default()),
-        Subject::ForcedOrders { .. } => Truth::ForcedOrders(Vec::new()),
-        Subject::Income { .. } => Truth::Income {
+        Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
+        Subject::Account { .. } => StateReport::Account(AccountSnapshot::default()),
+        Subject::ForcedOrders { .. } => StateReport::ForcedOrders(Vec::new()),
+        Subject::Income { .. } => StateReport::Income {
             entries: Vec::new(),
             more: false,
         },
-        Subject::Rules { .. } => Truth::Rules(Vec::new()),
-        Subject::AssetPrice { .. } => Truth::AssetPrice(Amount::ZERO),
-        Subject::NewestOrders { .. } => Truth::NewestOrders(Vec::new()),
-        Subject::Trades { .. } => Truth::Trades {
+        Subject::Rules { .. } => StateReport::Rules(Vec::new()),
+        Subject::AssetPrice { .. } => StateReport::AssetPrice(Amount::ZERO),
+        Subject::NewestOrders { .. } => StateReport::NewestOrders(Vec::new()),
+        Subject::Trades { .. } => StateReport::Trades {
             trades: Vec::new(),
             more: false,
         },

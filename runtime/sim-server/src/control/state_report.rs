@@ -69,7 +69,7 @@ pub(super) fn state_report(state: &State, query: &str) -> Result<String, Refusal
 
 #[derive(Serialize)]
 struct StateReport {
-    accounts: Vec<AccountTruth>,
+    accounts: Vec<AccountSnapshot>,
     clock_ms: i64,
     connections: Value,
     counters: Value,
@@ -79,7 +79,7 @@ struct StateReport {
 }
 
 #[derive(Serialize)]
-struct AccountTruth {
+struct AccountSnapshot {
     accepted: AcceptedTruth,
     account: u16,
     agents: Vec<Value>,
@@ -135,7 +135,7 @@ pub(super) fn faults(state: &State) -> Value {
     json!({ "switches": switches, "held_events": state.faults.held_len() })
 }
 
-fn account(state: &State, id: AccountId, brief: bool) -> AccountTruth {
+fn account(state: &State, id: AccountId, brief: bool) -> AccountSnapshot {
     let account = state.account(id);
     let venue = &account.venue;
     let orders = if brief {
@@ -146,7 +146,7 @@ fn account(state: &State, id: AccountId, brief: bool) -> AccountTruth {
     let positions = venue.position_views();
     let held = positions.filter(|p| p.qty.0 != 0 || p.isolated_wallet.0 != 0);
     let trades = account.history.trades.iter().filter(|_| !brief);
-    AccountTruth {
+    AccountSnapshot {
         accepted: accepted(state, id, brief),
         account: id.0,
         agents: account.agents.iter().map(agent).collect(),

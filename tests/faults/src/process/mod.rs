@@ -26,7 +26,7 @@ use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Lost;
 use windvane_config::{Config, InstrumentName};
 use windvane_model::input::Command;
-use windvane_model::latches::Latches;
+use windvane_model::kill_switch::StoredKillSwitches;
 use windvane_model::record::{Block, Chain};
 use windvane_model::{InstrumentId, Side, StrategyId, Surface, Time};
 use windvane_protocol::route::{self, Route};
@@ -121,7 +121,7 @@ pub enum In {
     /// The disk refused data.
     Failed,
     /// The latch file is durable, or the disk refused it.
-    Latches(Result<(), String>),
+    KillSwitches(Result<(), String>),
     /// A command of the operator, for all or for one strategy.
     Command(Command, Option<StrategyId>),
     /// The configuration and the modules are read again; changed strategies get a new instance.
@@ -156,7 +156,7 @@ pub enum Out {
     /// Begins a new segment.
     Roll(Vec<u8>, Chain),
     /// Writes the latch file.
-    Latches(Latches),
+    KillSwitches(StoredKillSwitches),
     /// A host reported a ban: [`Process::bans`] must be written to the file.
     Bans,
     /// An output of the keeper of the watchdog process of spot orders.
@@ -193,7 +193,7 @@ pub struct Given {
     /// The epoch that was reserved for this process.
     pub epoch: u64,
     /// The content of the latch file.
-    pub latches: Latches,
+    pub latches: StoredKillSwitches,
     /// The content of the file of bans.
     pub bans: Vec<WrittenBan>,
 }
@@ -286,7 +286,7 @@ impl Process {
             In::Stalled => self.input(Input::Journal(JournalEvent::Stalled)),
             In::Healthy => self.input(Input::Journal(JournalEvent::Healthy)),
             In::Failed => self.input(Input::Journal(JournalEvent::Failed)),
-            In::Latches(result) => self.input(Input::KillSwitch(result)),
+            In::KillSwitches(result) => self.input(Input::KillSwitch(result)),
             In::Command(command, whom) => self.command(command, whom),
             In::Reload(next) => self.reload(next),
             In::Stop => self.stop(),

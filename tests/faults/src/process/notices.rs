@@ -7,7 +7,7 @@ use windvane_model::holding::Ledger;
 use windvane_model::ids::StrategyName;
 use windvane_model::ledger::Grains;
 use windvane_model::order::OrderTerms;
-use windvane_model::truth::StatedPosition;
+use windvane_model::state_report::StatedPosition;
 use windvane_model::{
     Amount, ClientOrderId, Instrument, InstrumentId, Notice, OrderSeq, PositionSide, StrategyId,
     Surface,
@@ -161,11 +161,11 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<WitnessEvent>
     };
     match notice {
         Notice::State {
-            from, to, doubts, ..
+            from, to, reasons, ..
         } => Some(WitnessEvent::State {
             from: from.as_str().to_owned(),
             to: to.as_str().to_owned(),
-            doubts: doubts.iter().map(ToString::to_string).collect(),
+            doubts: reasons.iter().map(ToString::to_string).collect(),
         }),
         Notice::Filled {
             order,
@@ -316,7 +316,7 @@ pub fn view(engine: &Engine) -> View {
         orders: orders(engine),
         marks: marks.collect(),
         positions: positions(engine, &ledgers.account),
-        elsewhere: engine.other_positions().map(elsewhere).collect(),
+        elsewhere: engine.unconfigured_positions().map(elsewhere).collect(),
         balances: engine
             .balances()
             .map(|(surface, asset, balance)| BalanceView {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use windvane_model::StrategyId;
 use windvane_model::input::Command;
-use windvane_model::latches::{Latch, Latches};
+use windvane_model::kill_switch::{StoredKillSwitch, StoredKillSwitches};
 use windvane_session::SaveState;
 
 use super::incidents::Incident;
@@ -32,7 +32,7 @@ const AGAIN_NS: i64 = S;
 pub struct KillSwitchFile {
     chance: Random,
     /// Files that were given to the disk and are not durable yet, in their order.
-    pending: VecDeque<Latches>,
+    pending: VecDeque<StoredKillSwitches>,
     /// The file finds room on a disk that accepts no blocks now.
     has_room: bool,
     /// How often the file was given to the disk or became durable.
@@ -66,7 +66,7 @@ impl World {
     }
 
     /// The process writes the file.
-    pub(super) fn write_latches(&mut self, latches: Latches) {
+    pub(super) fn write_latches(&mut self, latches: StoredKillSwitches) {
         self.kill_switch_file.pending.push_back(latches);
         self.kill_switch_file.given += 1;
         let took_ns = self.kill_switch_file.chance.between(MS / 20, MS);
@@ -94,10 +94,10 @@ impl World {
         if is_full {
             self.look_for_latches(life, self.disk_fails_until);
             let refused = Err("the disk is full".to_owned());
-            return self.deliver(life, In::Latches(refused));
+            return self.deliver(life, In::KillSwitches(refused));
         }
         self.keep_latches(latches);
-        self.deliver(life, In::Latches(Ok(())));
+        self.deliver(life, In::KillSwitches(Ok(())));
         self.look_for_answers();
     }
 
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    fn keep_latches(&mut self, latches: Latches) {
+    fn keep_latches(&mut self, latches: StoredKillSwitches) {
         self.see(kill_switch_seen(&latches));
         self.disk.latches = latches;
         self.kill_switch_file.given += 1;
@@ -206,8 +206,8 @@ impl World {
 }
 
 /// The content of the latch file, for the witness.
-pub(super) fn kill_switch_seen(latches: &Latches) -> WitnessEvent {
-    let word = |latch: &Latch| latch.words().map_or("none", |(word, _)| word).to_owned();
+pub(super) fn kill_switch_seen(latches: &StoredKillSwitches) -> WitnessEvent {
+    let word = |latch: &StoredKillSwitch| latch.words().map_or("none", |(word, _)| word).to_owned();
     let strategies = latches.strategies.iter();
     WitnessEvent::Latched {
         account: word(&latches.account),

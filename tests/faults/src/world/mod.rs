@@ -570,7 +570,7 @@ impl World {
                     self.disk.bans = process.bans(wall_ns);
                 }
             }
-            Out::Latches(latches) => self.write_latches(latches),
+            Out::KillSwitches(latches) => self.write_latches(latches),
             Out::WitnessEvent(WitnessEvent::LossHalt) => {
                 self.see(WitnessEvent::LossHalt);
                 self.sample();

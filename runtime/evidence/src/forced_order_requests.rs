@@ -1,0 +1,148 @@
+//! Requests for the venue's forced orders. An account snapshot or the list of the account's trades
+//! showed that an outside party closed a position, and no event reported whether it was the venue.
+//! A person may have closed it by hand, and the configured reaction is only for forced closes.
+//!
+//! If a request is not answered, the engine sends one more before the close counts as one by an
+//! outside party.
+
+use serde::{Deserialize, Serialize};
+use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::protocol::Outcome;
+use windvane_model::state_report::{OpenOrder, StateReport};
+
+use crate::connection::OF_ANY_ROUTE;
+use crate::forced::ForcedCloses;
+use crate::stale_reports::READ_LAG_MS;
+
+/// Time after a failed request, time from the first request to the second, and the largest number
+/// of requests.
+const ASK_AGAIN_MS: i64 = 10_000;
+
+const ASK_SECOND_MS: i64 = 4_000;
+
+const TRIES: u32 = 10;
+
+/// After this many requests without a response, the close counts as one by an outside party.
+const AWAITED: u32 = 2;
+
+/// A pending request for the forced orders of an instrument.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct PendingQuery {
+    /// Orders before this time, by the venue's clock, explain nothing.
+    since: Time,
+    sent: Time,
+    waits: bool,
+    tries: u32,
+}
+
+impl PendingQuery {
+    /// The same request in a new process, which gets no response to the request of the old process.
+    #[must_use]
+    pub(crate) const fn without_answer(&self) -> Self {
+        Self {
+            waits: false,
+            ..*self
+        }
+    }
+
+    fn is_overdue(&self, now: Time) -> bool {
+        let is_first = self.waits && self.tries < AWAITED;
+        let wait_ms = if is_first {
+            ASK_SECOND_MS
+        } else {
+            ASK_AGAIN_MS
+        };
+        now > self.sent.plus_ms(wait_ms)
+    }
+}
+
+/// What a response about forced orders means.
+#[derive(Clone, Copy, Debug)]
+pub enum ForcedOrdersResponse<'a> {
+    /// Nothing was asked, or nothing is known yet.
+    Nothing,
+    /// The venue does not list forced orders at all.
+    NotListed,
+    /// The listed orders; those before this time explain nothing.
+    Listed(&'a [OpenOrder], Time),
+}
+
+impl ForcedCloses {
+    /// Plans a request for the forced orders of an instrument since the last round that left
+    /// nothing unexplained.
+    pub fn plan_query(&mut self, id: InstrumentId, since: Option<Time>) {
+        let query = PendingQuery {
+            // The snapshot of that round may have been behind.
+            since: since.unwrap_or_default().plus_ms(-READ_LAG_MS),
+            sent: Time::default(),
+            waits: false,
+            tries: 0,
+        };
+        self.asked.entry(id).or_insert(query);
+    }
+
+    /// Instruments whose requests are sent again.
+    pub fn overdue(&mut self, now: Time) -> Vec<InstrumentId> {
+        let mut overdue = Vec::new();
+        for (id, query) in &mut self.asked {
+            if query.is_overdue(now) {
+                query.waits = false;
+                overdue.push(*id);
+            }
+        }
+        overdue
+    }
+
+    /// Notes the next request about an instrument. Returns whether there is one.
+    pub fn ask(&mut self, instrument: InstrumentId, now: Time) -> bool {
+        let Some(query) = self.asked.get_mut(&instrument) else {
+            return false;
+        };
+        if query.waits {
+            return false;
+        }
+        if query.tries >= TRIES {
+            self.asked.remove(&instrument);
+            return false;
+        }
+        query.tries += 1;
+        query.waits = true;
+        query.sent = now;
+        true
+    }
+
+    /// Whether a response is still expected about forced orders of an instrument. A failed request
+    /// is repeated once before the close counts as one by an outside party.
+    pub fn awaits_answer(&self, id: InstrumentId) -> bool {
+        let query = self.asked.get(&id);
+        query.is_some_and(|query| query.waits && query.tries <= AWAITED)
+    }
+
+    /// Takes a response about forced orders.
+    pub fn take_answer<'a>(
+        &mut self,
+        id: InstrumentId,
+        outcome: &'a Outcome<StateReport>,
+    ) -> ForcedOrdersResponse<'a> {
+        let Some(query) = self.asked.get_mut(&id) else {
+            return ForcedOrdersResponse::Nothing;
+        };
+        match outcome {
+            Outcome::Done(StateReport::ForcedOrders(listed)) => {
+                query.waits = false;
+                ForcedOrdersResponse::Listed(listed, query.since)
+            }
+            Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => {
+                self.asked.remove(&id);
+                ForcedOrdersResponse::NotListed
+            }
+            // Nothing is known yet: the engine keeps waiting and asks again.
+            _ => ForcedOrdersResponse::Nothing,
+        }
+    }
+
+    /// No request about an instrument is needed any more.
+    pub fn end_query(&mut self, id: InstrumentId) {
+        self.asked.remove(&id);
+    }
+}
