@@ -48,7 +48,7 @@ impl Account {
     }
 
     /// The state that the strategy received last.
-    fn delivered_state(&self) -> i64 {
+    fn seen_state(&self) -> i64 {
         let mut reported = self.events.iter().rev();
         let is_state =
             |event: &&(_, EventKind, [i64; 6])| event.0 == MM && event.1 == EventKind::RuntimeState;
@@ -271,15 +271,15 @@ fn a_blocked_account_tries_one_order_after_growing_pauses() {
         "the end of the block is not known"
     );
     assert_eq!(
-        account.delivered_state(),
+        account.seen_state(),
         RunState::Ready as i64,
         "one order may try"
     );
     account.refuse(-4088);
-    assert_eq!(account.delivered_state(), RunState::Degraded as i64);
+    assert_eq!(account.seen_state(), RunState::Degraded as i64);
     account.seconds(11);
     assert_eq!(
-        account.delivered_state(),
+        account.seen_state(),
         RunState::Degraded as i64,
         "the pause is longer"
     );
@@ -628,11 +628,7 @@ fn resume_lets_one_order_try_and_keeps_the_reason() {
         RunState::Degraded,
         "nothing shows that the block ended"
     );
-    assert_eq!(
-        account.delivered_state(),
-        RunState::Ready as i64,
-        "one may try"
-    );
+    assert_eq!(account.seen_state(), RunState::Ready as i64, "one may try");
     let reported = account
         .engine
         .describe_reasons(&account.engine.degraded_reasons());
@@ -643,7 +639,7 @@ fn resume_lets_one_order_try_and_keeps_the_reason() {
         "it states when the block ends: {reported}"
     );
     account.refuse(-4088);
-    assert_eq!(account.delivered_state(), RunState::Degraded as i64);
+    assert_eq!(account.seen_state(), RunState::Degraded as i64);
     assert_eq!(account.refusal(), Some(Rule::AccountBlocked));
     account.handle(Input::Command(Command::Resume));
     let order = account.submit(MM, limit(Side::Buy, 990, 1));
@@ -662,7 +658,7 @@ fn resume_after_a_halt_is_degraded_while_orders_are_rejected() {
     account.handle(Input::Command(Command::Halt));
     account.handle(Input::Command(Command::Resume));
     assert_eq!(account.engine.run_state(), RunState::Degraded);
-    assert_eq!(account.delivered_state(), RunState::Ready as i64);
+    assert_eq!(account.seen_state(), RunState::Ready as i64);
     assert_eq!(account.refusal(), None);
 }
 
@@ -676,20 +672,12 @@ fn strategies_learn_of_a_trial_after_another_reason_ends() {
             account.handle(Input::Command(Command::Resume));
         }
         account.seconds(11);
-        assert_eq!(account.delivered_state(), RunState::Degraded as i64);
+        assert_eq!(account.seen_state(), RunState::Degraded as i64);
         account.live(LiveInput::Journal { healthy: true });
-        assert_eq!(
-            account.delivered_state(),
-            RunState::Ready as i64,
-            "{by_hand}"
-        );
+        assert_eq!(account.seen_state(), RunState::Ready as i64, "{by_hand}");
         assert_eq!(account.engine.run_state(), RunState::Degraded);
         account.live(LiveInput::Journal { healthy: false });
-        assert_eq!(
-            account.delivered_state(),
-            RunState::Degraded as i64,
-            "{by_hand}"
-        );
+        assert_eq!(account.seen_state(), RunState::Degraded as i64, "{by_hand}");
     }
 }
 
