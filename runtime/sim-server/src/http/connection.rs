@@ -20,7 +20,8 @@ use super::shared::{Shared, now};
 use crate::advance::advance;
 use crate::choices::ServerPings;
 use crate::settings::StreamLimits;
-use crate::stream::{End, Order, Seat, command};
+use crate::stream::{End, Order, Seat};
+use crate::stream_routes::handle_message;
 
 /// Maximum number of frames that are written before one flush.
 const BATCH: usize = 256;
@@ -140,7 +141,7 @@ async fn talk(
                     Message::Text(text) => {
                         shared.at_present(|state, now| {
                             advance(state, now);
-                            command(&mut state.hub, &state.board, &limits, seat.id, &text);
+                            handle_message(state, seat.id, &text);
                         });
                     }
                     Message::Pong(_) => last_pong = Instant::now(),
