@@ -2,7 +2,7 @@
 
 use windvane_admin::Applied;
 use windvane_model::StrategyId;
-use windvane_model::run_state::Latch;
+use windvane_model::run_state::KillSwitch;
 use windvane_session::SaveState;
 
 use super::loop_state::EventLoop;
@@ -48,8 +48,8 @@ impl EventLoop {
                     closes::describe,
                 ));
             }
-            let held = engine.latch_of(id) != Latch::None || engine.fault(id).is_some();
-            if strategy.is_none() && engine.latch() == Latch::None && held {
+            let held = engine.kill_switch_of(id) != KillSwitch::Clear || engine.fault(id).is_some();
+            if strategy.is_none() && engine.kill_switch() == KillSwitch::Clear && held {
                 let is = row(at).map_or("", |row| row.state.as_str());
                 pending.push(format!(
                     "{name} stays {is}: windvane resume --strategy {name} ends that"

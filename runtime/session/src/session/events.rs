@@ -5,7 +5,7 @@ use windvane_client_core::gateway::Unsigned;
 use windvane_client_core::streams::machine::LinkId;
 use windvane_model::input::Command;
 use windvane_model::invariant::BrokenInvariant;
-use windvane_model::latches::Latches;
+use windvane_model::kill_switch::StoredKillSwitches;
 use windvane_model::live::LiveInput;
 use windvane_model::record::{Block, Chain};
 use windvane_model::{
@@ -108,7 +108,7 @@ pub enum Output {
     Heartbeat(u64),
     /// Write the latch file. It need not be durable before the next outputs. The result is
     /// [`Input::KillSwitch`].
-    KillSwitch(Latches),
+    KillSwitch(StoredKillSwitches),
     /// Save this snapshot of the engine for a bug report: its own books contradict each other. The
     /// run is halted already.
     BugReport {
