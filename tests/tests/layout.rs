@@ -22,9 +22,6 @@ const DEPENDENCIES: &[(&str, &str)] = &[
     ("evidence", "model"),
     ("supervision", "model"),
     ("engine", "evidence model supervision"),
-    ("model", ""),
-    ("evidence", "model"),
-    ("supervision", "model"),
     ("protocol", "model"),
     ("journal", "files model"),
     ("host", "engine model"),
@@ -37,7 +34,7 @@ const DEPENDENCIES: &[(&str, &str)] = &[
     ("config", "model protocol session sim"),
     ("recording", "config model protocol"),
     ("report", "model recording"),
-    ("build", "config files host journal model report session"),
+    ("build", "config files host model session"),
     (
         "backtest",
         "build config engine host model protocol recording report session sim",
@@ -53,7 +50,7 @@ const DEPENDENCIES: &[(&str, &str)] = &[
     ),
     (
         "cli",
-        "admin backtest build client config engine host journal live model protocol recording replay report session sim-server",
+        "admin backtest build client config engine journal live model protocol recording replay report session sim-server",
     ),
     ("sdk", ""),
     ("ema-cross", "sdk"),
@@ -66,7 +63,7 @@ const DEPENDENCIES: &[(&str, &str)] = &[
     ("tests", ""),
     (
         "faults",
-        "build cli client client-core config engine host live model protocol session sim-server",
+        "build cli client-core config engine host live model protocol session sim-server",
     ),
     ("xtask", ""),
 ];
