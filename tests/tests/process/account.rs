@@ -75,7 +75,8 @@ fn positions_without_a_journal_wait_for_the_operator() {
     let admin = instance.admin();
     let lost = |status: &Value| {
         let reason = status["reason"].as_str().unwrap_or_default();
-        status["state"] == "degraded" && reason.contains("not known which strategy owns the positions")
+        status["state"] == "degraded"
+            && reason.contains("not known which strategy owns the positions")
     };
     instance.until_shown(&admin, "/api/status", REST, &lost);
     admin.command("/api/resume");
