@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire;
-use crate::witness::{Answer, Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
+use crate::witness::{Answer, Entry, ProcessEvent, RequestId, Terms, WitnessEvent};
 
 /// Everything must be closed within this time.
 const WITHIN_NS: i64 = 20_000_000_000;
@@ -231,10 +231,6 @@ impl Check for Flattened {
             WitnessEvent::Closing(truth) => return self.judge(truth, now_ns),
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }
