@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
-use windvane_model::instrument::{Filters, LotSize, SymbolStatus};
+use windvane_model::instrument::{Filters, LotSize};
 use windvane_model::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
 use windvane_protocol::Assets;
 use windvane_protocol::local_book::{BookStep, LocalBook};
@@ -44,24 +44,16 @@ fn still() -> Source {
         step_size: 1,
     });
     let mut instrument = |surface| Instrument {
-        surface,
-        symbol: "BTCUSDT".to_owned(),
-        status: SymbolStatus::Trading,
-        base: assets.id("BTC"),
-        quote: assets.id("USDT"),
-        price_scale: 1,
-        qty_scale: 3,
-        price_precision: None,
-        qty_precision: None,
         filters: Filters {
             lot_size: lot,
             ..Filters::default()
         },
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
+        ..Instrument::unrestricted(
+            surface,
+            "BTCUSDT",
+            [assets.id("BTC"), assets.id("USDT")],
+            [1, 3],
+        )
     };
     let instruments = vec![instrument(Surface::Spot), instrument(Surface::Futures)];
     let open = || -> Option<RecordedEvents> {

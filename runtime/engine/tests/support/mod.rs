@@ -12,7 +12,7 @@ use windvane_engine::{Callback, Engine};
 use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
 use windvane_model::event::{Event, EventKind};
 use windvane_model::ids::StrategyName;
-use windvane_model::instrument::{Filters, Instrument, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::instrument::{Filters, Instrument, LotSize, PriceFilter};
 use windvane_model::protocol::{Fill, OrderReport, OrderUpdate, Refusal};
 use windvane_model::risk::RiskLimits;
 use windvane_model::{
@@ -33,15 +33,6 @@ pub fn instrument() -> Instrument {
         step_size: 1,
     };
     Instrument {
-        surface: Surface::Futures,
-        symbol: "BTCUSDT".to_owned(),
-        status: SymbolStatus::Trading,
-        base: AssetId(0),
-        quote: USDT,
-        price_scale: 1,
-        qty_scale: 3,
-        price_precision: None,
-        qty_precision: None,
         filters: Filters {
             price: Some(PriceFilter {
                 min_price: 1,
@@ -52,11 +43,7 @@ pub fn instrument() -> Instrument {
             market_lot_size: Some(lot),
             ..Filters::default()
         },
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
+        ..Instrument::unrestricted(Surface::Futures, "BTCUSDT", [AssetId(0), USDT], [1, 3])
     }
 }
 
