@@ -410,7 +410,7 @@ mod tests {
     use windvane_engine::Callback;
     use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
     use windvane_model::ids::StrategyName;
-    use windvane_model::instrument::{Filters, Instrument, SymbolStatus};
+    use windvane_model::instrument::Instrument;
     use windvane_model::live::{LiveConfig, OnStart, OnStop};
     use windvane_model::protocol::{Fill, OrderUpdate};
     use windvane_model::risk::RiskLimits;
@@ -502,23 +502,12 @@ mod tests {
         };
         let mut engine = Engine::new(EngineConfig {
             assets: vec!["BTC".to_owned(), "USDT".to_owned()],
-            instruments: vec![Instrument {
-                surface: Surface::Futures,
-                symbol: "BTCUSDT".to_owned(),
-                status: SymbolStatus::Trading,
-                base: AssetId(0),
-                quote: AssetId(1),
-                price_scale: 1,
-                qty_scale: 3,
-                price_precision: None,
-                qty_precision: None,
-                filters: Filters::default(),
-                order_types: Vec::new(),
-                times_in_force: Vec::new(),
-                trigger_protect: None,
-                market_take_bound: None,
-                liquidation_fee: None,
-            }],
+            instruments: vec![Instrument::unrestricted(
+                Surface::Futures,
+                "BTCUSDT",
+                [AssetId(0), AssetId(1)],
+                [1, 3],
+            )],
             strategies: vec![strategy("a"), strategy("b")],
             epoch: 7,
             ..EngineConfig::default()

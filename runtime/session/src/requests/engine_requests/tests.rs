@@ -6,7 +6,6 @@ use windvane_client_core::gateway::{Answer, Identity, Unsigned};
 use windvane_client_core::nonce::Nonces;
 use windvane_client_core::outcome::Refusal;
 use windvane_client_core::{Api, CalledRoute, Gateway, Lost};
-use windvane_model::instrument::{Filters, SymbolStatus};
 use windvane_model::refusal::Blame;
 use windvane_model::{
     Instrument, InstrumentId, NewOrder, OrderTerms, OrderType, Outcome, Qty, Reply, Side, Surface,
@@ -27,23 +26,7 @@ const NOW: Time = Time(1_700_000_000_000_000_000);
 fn names() -> Names {
     let mut assets = Assets::default();
     let (base, quote) = (assets.id("BTC"), assets.id("USDT"));
-    let instrument = Instrument {
-        surface: Surface::Futures,
-        symbol: "BTCUSDT".into(),
-        status: SymbolStatus::Trading,
-        base,
-        quote,
-        price_scale: 1,
-        qty_scale: 3,
-        price_precision: None,
-        qty_precision: None,
-        filters: Filters::default(),
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
-    };
+    let instrument = Instrument::unrestricted(Surface::Futures, "BTCUSDT", [base, quote], [1, 3]);
     Names::new(&[instrument], assets.names())
 }
 
