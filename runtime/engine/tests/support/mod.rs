@@ -13,6 +13,7 @@ use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, Streams, Sub
 use windvane_model::event::{Event, EventKind};
 use windvane_model::ids::StrategyName;
 use windvane_model::instrument::{Filters, Instrument, LotSize, PriceFilter};
+use windvane_model::live::{LiveConfig, OnStart, OnStop};
 use windvane_model::protocol::{Fill, OrderReport, OrderUpdate, Refusal};
 use windvane_model::risk::RiskLimits;
 use windvane_model::{
@@ -75,6 +76,23 @@ pub fn config() -> EngineConfig {
         epoch: 7,
         balances: vec![(Surface::Futures, USDT, Amount(10_000 * 100_000_000))],
         ..EngineConfig::default()
+    }
+}
+
+/// A live run on the futures surface.
+pub fn live_config() -> LiveConfig {
+    LiveConfig {
+        surfaces: vec![Surface::Futures],
+        countdown_ms: 30_000,
+        renew_ms: 10_000,
+        reconcile_ms: 30_000,
+        absence_ms: 6_000,
+        copy_ms: 6_000,
+        on_start: OnStart::Adopt,
+        on_stop: OnStop::Cancel,
+        multi_assets: false,
+        fee_estimate_ppm: 400,
+        watchdog: false,
     }
 }
 
