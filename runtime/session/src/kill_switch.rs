@@ -411,7 +411,6 @@ mod tests {
     use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
     use windvane_model::ids::StrategyName;
     use windvane_model::instrument::Instrument;
-    use windvane_model::live::{LiveConfig, OnStart, OnStop};
     use windvane_model::protocol::{Fill, OrderUpdate};
     use windvane_model::risk::RiskLimits;
     use windvane_model::{
@@ -421,6 +420,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::testing::live_config;
 
     fn engine() -> Engine {
         let strategy = |name| StrategyConfig {
@@ -685,19 +685,7 @@ mod tests {
     fn a_margin_call_survives_a_lost_journal_until_resume() {
         let live = || {
             Engine::new(EngineConfig {
-                live: Some(LiveConfig {
-                    surfaces: vec![windvane_model::Surface::Futures],
-                    countdown_ms: 30_000,
-                    renew_ms: 10_000,
-                    reconcile_ms: 30_000,
-                    absence_ms: 6_000,
-                    copy_ms: 6_000,
-                    on_start: OnStart::Adopt,
-                    on_stop: OnStop::Cancel,
-                    multi_assets: false,
-                    fee_estimate_ppm: 400,
-                    watchdog: false,
-                }),
+                live: Some(live_config()),
                 ..EngineConfig::default()
             })
             .unwrap()

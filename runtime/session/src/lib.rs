@@ -34,6 +34,8 @@ mod saving;
 mod session;
 mod startup;
 mod stop;
+#[cfg(test)]
+mod testing;
 pub mod transit;
 mod user_streams;
 pub mod watchdog;
