@@ -33,12 +33,7 @@ impl Evidence<'_> {
         if !is_possible {
             return None;
         }
-        let differs = |told: &&BalanceUpdate| {
-            let known = self.balance(surface, told.asset).total;
-            !self.is_same(surface, told.asset, told.total, known)
-        };
-        let different = statement.balances.iter().filter(differs);
-        different
+        self.different_balances(surface, statement)
             .map(|told| Some((*told, self.position_with_shift(statement, told)?)))
             .collect()
     }

@@ -36,12 +36,7 @@ impl Evidence<'_> {
         if !is_possible || !self.positions_agree(&statement.positions) {
             return None;
         }
-        let differs = |told: &&BalanceUpdate| {
-            let known = self.balance(surface, told.asset).total;
-            !self.is_same(surface, told.asset, told.total, known)
-        };
-        let different = statement.balances.iter().filter(differs);
-        different
+        self.different_balances(surface, statement)
             .map(|told| Some((*told, self.fills_that_lowered(statement, told)?)))
             .collect()
     }

@@ -72,11 +72,8 @@ impl Evidence<'_> {
 
     /// Whether the books match the statement: positions exactly, balances apart from rounding.
     pub fn agrees(&self, surface: Surface, statement: &AccountTruth) -> bool {
-        let balance = |told: &BalanceUpdate| {
-            let known = self.balance(surface, told.asset).total;
-            self.is_same(surface, told.asset, told.total, known)
-        };
-        self.positions_agree(&statement.positions) && statement.balances.iter().all(balance)
+        self.positions_agree(&statement.positions)
+            && self.different_balances(surface, statement).next().is_none()
     }
 
     /// Whether the books matched the statement within the last moments.
