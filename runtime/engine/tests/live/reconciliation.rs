@@ -29,13 +29,6 @@ pub(super) fn round(
     while let Some(subject) = account.take_question() {
         let truth = match subject {
             Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
-            Subject::ForcedOrders { .. }
-            | Subject::OutsideOrder { .. }
-            | Subject::TradedOrder { .. }
-            | Subject::NewestOrders { .. }
-            | Subject::Rules { .. }
-            | Subject::Income { .. }
-            | Subject::AssetPrice { .. } => super::world::nothing(subject),
             Subject::Trades { .. } if told => no_trades(),
             Subject::Trades { .. } => {
                 told = true;
@@ -49,6 +42,7 @@ pub(super) fn round(
                 change(&mut own);
                 Truth::Account(own)
             }
+            _ => super::world::nothing(subject),
         };
         account.tell(subject, truth);
     }

@@ -91,14 +91,7 @@ impl Account {
             let truth = match subject {
                 Subject::OpenOrders { .. } => Truth::OpenOrders(open.to_vec()),
                 Subject::Account { .. } => Truth::Account(self.own_account()),
-                Subject::ForcedOrders { .. }
-                | Subject::OutsideOrder { .. }
-                | Subject::TradedOrder { .. }
-                | Subject::NewestOrders { .. }
-                | Subject::Rules { .. }
-                | Subject::Income { .. }
-                | Subject::AssetPrice { .. } => nothing(subject),
-                Subject::Trades { .. } => no_trades(),
+                _ => nothing(subject),
             };
             self.tell(subject, truth);
         }
