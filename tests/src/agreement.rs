@@ -119,19 +119,23 @@ pub fn wait(admin: &Admin, venue: &Venue, within: Duration) -> Result<(Value, Va
     Err(last)
 }
 
+fn order_terms(row: &Value) -> String {
+    let terms = [
+        text(row, "side"),
+        number(&row["price"]),
+        number(&row["qty"]),
+        number(&row["executed_qty"]),
+        row["order_id"].to_string(),
+        text(row, "status"),
+    ];
+    terms.join(" ")
+}
+
 fn facts_of_own(own: &Value) -> Facts {
     let mut facts = Facts::new();
     for row in rows(&own["orders"]) {
-        let terms = [
-            text(row, "side"),
-            number(&row["price"]),
-            number(&row["qty"]),
-            number(&row["executed_qty"]),
-            row["order_id"].to_string(),
-            text(row, "status"),
-        ];
         let (name, id) = (text(row, "instrument"), text(row, "client_order_id"));
-        facts.insert(format!("order {name} {id}"), terms.join(" "));
+        facts.insert(format!("order {name} {id}"), order_terms(row));
     }
     let whole = rows(&own["positions"]).filter(|row| row["strategy"].is_null());
     for row in whole {
@@ -152,17 +156,9 @@ fn facts_of_own(own: &Value) -> Facts {
 fn facts_of_venue(account: &Value) -> Facts {
     let mut facts = Facts::new();
     for row in rows(&account["orders"]).filter(|row| row["open"] == json!(true)) {
-        let terms = [
-            text(row, "side"),
-            number(&row["price"]),
-            number(&row["qty"]),
-            number(&row["executed_qty"]),
-            row["order_id"].to_string(),
-            text(row, "status"),
-        ];
         let name = format!("{}:{}", text(row, "surface"), text(row, "symbol"));
         let id = text(row, "client_order_id");
-        facts.insert(format!("order {name} {id}"), terms.join(" "));
+        facts.insert(format!("order {name} {id}"), order_terms(row));
     }
     for row in rows(&account["positions"]).filter(|row| number(&row["qty"]) != "0") {
         let (name, side) = (text(row, "symbol"), text(row, "position_side"));

@@ -36,6 +36,17 @@ pub struct Guest<'a> {
 }
 
 impl Guest<'_> {
+    /// A guest that does nothing.
+    pub const EMPTY: Self = Self {
+        start: "",
+        refusal: "",
+        on_event: "",
+        load: "",
+        load_refusal: "",
+        imports: "",
+        more: "",
+    };
+
     /// The text of the whole module.
     pub fn text(&self) -> String {
         let Self {

@@ -21,5 +21,6 @@ pub mod modules;
 pub mod random;
 pub mod recording;
 pub mod results;
+pub mod segment;
 pub mod venue;
 pub mod watchdogs;

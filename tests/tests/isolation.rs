@@ -58,7 +58,7 @@ const FAULTY: [(&str, &str, Guest<'static>); 6] = [
             more: "(func $deeper (param i64)
                (call $deeper (i64.add (local.get 0) (i64.const 1)))
                (global.set $count (local.get 0)))",
-            ..NOTHING
+            ..Guest::EMPTY
         },
     ),
     (
@@ -66,25 +66,15 @@ const FAULTY: [(&str, &str, Guest<'static>); 6] = [
         "trap",
         Guest {
             start: "(unreachable)",
-            ..NOTHING
+            ..Guest::EMPTY
         },
     ),
 ];
 
-const NOTHING: Guest<'static> = Guest {
-    start: "",
-    refusal: "",
-    on_event: "",
-    load: "",
-    load_refusal: "",
-    imports: "",
-    more: "",
-};
-
 const fn on_event(on_event: &'static str) -> Guest<'static> {
     Guest {
         on_event,
-        ..NOTHING
+        ..Guest::EMPTY
     }
 }
 
@@ -276,7 +266,7 @@ fn fails_later(bench: &Bench, on_fault: &str, first: &str) -> Run {
     let guest = Guest {
         on_event: &body,
         more: "(global $placed (mut i32) (i32.const 0))",
-        ..NOTHING
+        ..Guest::EMPTY
     };
     let text = bench.guest("late", &guest, &format!("on_fault = \"{on_fault}\""));
     let run = bench.run(on_fault, &text);

@@ -8,6 +8,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 use windvane_tests::binary;
 use windvane_tests::instance::Instance;
+use windvane_tests::segment::damage;
 use windvane_tests::venue::Venue;
 
 fn journal(verb: &str, data: &Path, arguments: &[&str]) -> Output {
@@ -39,21 +40,6 @@ fn segments(data: &Path) -> Vec<PathBuf> {
     folders.retain(|path| path.file_name().unwrap().len() == 8);
     folders.sort();
     folders
-}
-
-/// Overwrites the files of a segment that hold its blocks.
-fn damage(segment: &Path) {
-    // An ended segment is one packed file. In any other segment the tail may still hold all blocks
-    // of sled.
-    let files = ["records.zst", "db", "tail"].map(|name| segment.join(name));
-    let there: Vec<_> = files.iter().filter(|file| file.exists()).collect();
-    assert!(!there.is_empty());
-    for file in there {
-        let mut bytes = std::fs::read(file).unwrap();
-        let length = bytes.len();
-        bytes[length / 256..].fill(0x5a);
-        std::fs::write(file, bytes).unwrap();
-    }
 }
 
 #[test]

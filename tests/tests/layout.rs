@@ -1,5 +1,6 @@
-//! The layout of the workspace: which crate may depend on which, and how large files and crates may
-//! be. The rules are the tables below; `docs/architecture.md` shows the first one to readers.
+//! The layout of the workspace: which crate may depend on which, which crates have no IO, and how
+//! large files and crates may be. The rules are the tables below; `docs/architecture.md` shows the
+//! first one to readers.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -10,6 +11,7 @@ mod manifest;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use manifest::Manifest;
 use windvane_tests::binary;
@@ -22,9 +24,6 @@ const DEPENDENCIES: &[(&str, &str)] = &[
     ("evidence", "model"),
     ("supervision", "model"),
     ("engine", "evidence model supervision"),
-    ("model", ""),
-    ("evidence", "model"),
-    ("supervision", "model"),
     ("protocol", "model"),
     ("journal", "files model"),
     ("host", "engine model"),
@@ -37,7 +36,7 @@ const DEPENDENCIES: &[(&str, &str)] = &[
     ("config", "model protocol session sim"),
     ("recording", "config model protocol"),
     ("report", "model recording"),
-    ("build", "config files host journal model report session"),
+    ("build", "config files host model session"),
     (
         "backtest",
         "build config engine host model protocol recording report session sim",
@@ -53,7 +52,7 @@ const DEPENDENCIES: &[(&str, &str)] = &[
     ),
     (
         "cli",
-        "admin backtest build client config engine host journal live model protocol recording replay report session sim-server",
+        "admin backtest build client config engine journal live model protocol recording replay report session sim-server",
     ),
     ("sdk", ""),
     ("ema-cross", "sdk"),
@@ -66,9 +65,65 @@ const DEPENDENCIES: &[(&str, &str)] = &[
     ("tests", ""),
     (
         "faults",
-        "build cli client client-core config engine host live model protocol session sim-server",
+        "build cli client-core config engine host live model protocol session sim-server",
     ),
     ("xtask", ""),
+];
+
+/// Crates without IO, and the crates of others that they may use. All modes rely on them, and the
+/// fault simulator runs them in virtual time. With sockets, files, threads, clocks or an async
+/// runtime they could not be repeated, and the simulator would not test the program that trades.
+const WITHOUT_IO: &[(&str, &str)] = &[
+    ("model", "postcard rust_decimal serde sha2 thiserror"),
+    ("evidence", "serde"),
+    ("supervision", "serde"),
+    ("engine", "postcard serde thiserror"),
+    ("client-core", "serde serde_json thiserror"),
+    ("session", "postcard serde serde_json thiserror tracing"),
+];
+/// Crates that wait or do IO. A crate without IO must not be built with one of them, also not
+/// through another crate.
+const IO_CRATES: &[&str] = &["tokio", "mio", "reqwest", "hyper", "sled", "wasmtime"];
+/// Names that give access to IO, threads or a clock. A grouped import (`std::{`) is forbidden
+/// because it would hide the others.
+const IO_NAMES: &[&str] = &[
+    "std::net",
+    "std::fs",
+    "std::thread",
+    "std::process",
+    "std::env",
+    "std::os",
+    "std::{",
+    "Instant",
+    "SystemTime",
+    "tokio",
+    "async fn",
+];
+
+/// What the simulated exchange must not be built with: that both sides of a test agree would prove
+/// nothing.
+const CLIENT_SIDE: &[&str] = &[
+    "windvane-engine",
+    "windvane-session",
+    "windvane-client",
+    "windvane-client-core",
+    "windvane-host",
+];
+
+/// Names that only the session's exchange interface (`runtime/session/src/exchange`) may use.
+const EXCHANGE_NAMES: &[&str] = &[
+    "Documented::",
+    "route::named",
+    "Adapter",
+    "exchange_info::entries",
+    "user_stream::decode",
+    "market_stream::decode",
+    "windvane_protocol::decode",
+    "MarketReader",
+    "FeedMachine",
+    ".prepare(",
+    "serverTime",
+    "listenKey",
 ];
 
 /// Longest source file, lines.
@@ -134,6 +189,126 @@ fn crates_depend_on_the_allowed_crates_only() {
         );
     }
     assert!(allowed.is_empty(), "no such crate: {:?}", allowed.keys());
+}
+
+/// The package with this short name.
+fn package(short: &str) -> Manifest {
+    let name = format!("windvane-{short}");
+    let mut all = manifests().into_iter();
+    all.find(|manifest| manifest.name() == name).unwrap()
+}
+
+#[test]
+fn crates_without_io_use_the_allowed_crates_of_others() {
+    for (name, allowed) in WITHOUT_IO {
+        let mut on = package(name).dependencies();
+        on.retain(|name| !name.starts_with("windvane-"));
+        let allowed: Vec<_> = allowed.split(' ').collect();
+        assert_eq!(on, allowed, "the crates of others that {name} may use");
+    }
+}
+
+/// The names of all crates that a package is built with, direct or indirect.
+fn built_with(short: &str) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(package(short).folder)
+        .args(["tree", "--offline", "--locked", "--edges", "normal"])
+        .args(["--prefix", "none", "--format", "{p}"])
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo tree failed: {errors}");
+    let names = names_in(&String::from_utf8(output.stdout).unwrap());
+    let own = format!("windvane-{short}");
+    for expected in [own.as_str(), "windvane-model"] {
+        assert!(names.contains(expected), "{expected} is missing: {names:?}");
+    }
+    names
+}
+
+/// The crates in the output of `cargo tree --prefix none --format {p}`.
+fn names_in(tree: &str) -> BTreeSet<String> {
+    let lines = tree.lines();
+    let names = lines.filter_map(|line| line.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
+/// Also `tokio-tungstenite`, but not `miow`.
+fn is_io(name: &str) -> bool {
+    IO_CRATES.iter().any(|io| {
+        let rest = name.strip_prefix(io);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    })
+}
+
+#[test]
+fn crates_without_io_are_built_without_crates_that_do_io() {
+    for (name, _) in WITHOUT_IO {
+        let mut names = built_with(name);
+        names.retain(|name| is_io(name));
+        assert!(names.is_empty(), "{name} is built with {names:?}");
+    }
+}
+
+#[test]
+fn the_simulated_exchange_is_built_without_the_client_side() {
+    let mut names = built_with("sim-server");
+    assert!(names.contains("windvane-sim"), "{names:?}");
+    names.retain(|name| CLIENT_SIDE.contains(&name.as_str()));
+    assert!(names.is_empty(), "the exchange is built with {names:?}");
+}
+
+/// The lines of code, without comments, that contain one of the names.
+fn lines_with<'a>(code: &'a str, names: &[&str]) -> Vec<&'a str> {
+    let lines = code.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.starts_with("//"));
+    lines
+        .filter(|line| names.iter().any(|name| line.contains(name)))
+        .collect()
+}
+
+#[test]
+fn no_source_of_a_crate_without_io_names_io_or_a_clock() {
+    for (name, _) in WITHOUT_IO {
+        let files = lines::files(&package(name).folder.join("src"), "rs").unwrap();
+        assert!(files.len() > 5, "sources of {name} were not found");
+        for file in files {
+            let source = std::fs::read_to_string(&file).unwrap();
+            let found = lines_with(&source, IO_NAMES);
+            assert!(found.is_empty(), "{}: {found:?}", file.display());
+        }
+    }
+}
+
+#[test]
+fn only_the_exchange_folder_of_the_session_depends_on_an_exchange() {
+    let sources = package("session").folder.join("src");
+    let mut files = lines::files(&sources, "rs").unwrap();
+    files.retain(|file| {
+        let is_test = file.ends_with("tests.rs") || file.ends_with("testing.rs");
+        !is_test && !file.starts_with(sources.join("exchange"))
+    });
+    assert!(files.len() > 15, "sources were not found: {files:?}");
+    for file in files {
+        let source = std::fs::read_to_string(&file).unwrap();
+        let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+        let found = EXCHANGE_NAMES.iter().filter(|name| code.contains(**name));
+        let found: Vec<_> = found.collect();
+        assert!(found.is_empty(), "{} names {found:?}", file.display());
+    }
+}
+
+#[test]
+fn crates_and_names_of_io_are_recognised() {
+    let tree = "serde v1.0.0\ntokio v1.0.0\ntokio-tungstenite v0.29.0 (*)\nmiow v1.0.0\n";
+    let mut names = names_in(tree);
+    names.retain(|name| is_io(name));
+    assert_eq!(
+        names,
+        BTreeSet::from(["tokio", "tokio-tungstenite"].map(str::to_owned))
+    );
+    let code = "use std::net::TcpStream;\n// tokio\nlet now = 1;\n";
+    assert_eq!(lines_with(code, IO_NAMES), ["use std::net::TcpStream;"]);
 }
 
 /// The cells of the table's rows: name, purpose, dependencies, what it must not contain.

@@ -10,6 +10,7 @@ use windvane_tests::admin::Sample;
 use windvane_tests::binary;
 use windvane_tests::guest::Guest;
 use windvane_tests::instance::Instance;
+use windvane_tests::segment::damage;
 use windvane_tests::venue::Venue;
 
 /// Buys 0.01 BTC at market at each top of the book, and does nothing else.
@@ -17,17 +18,7 @@ const BUYER: Guest<'static> = Guest {
     on_event: "(if (i32.eq (local.get $kind) (i32.const 2))
       (then (drop (call $submit (i32.const 0) (i32.const 2) (i64.const 10) (i64.const 0)
         (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))))",
-    ..EMPTY
-};
-
-const EMPTY: Guest<'static> = Guest {
-    start: "",
-    refusal: "",
-    on_event: "",
-    load: "",
-    load_refusal: "",
-    imports: "",
-    more: "",
+    ..Guest::EMPTY
 };
 
 fn replay(data: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
@@ -94,17 +85,7 @@ fn what_is_missing_is_told(data: &Path) {
     }
     assert_eq!(replay(data, &["--verify"]).0, Some(0));
 
-    // An ended segment is one packed file. In any other segment the tail may still hold all blocks
-    // of sled.
-    let files = ["records.zst", "db", "tail"].map(|name| segment(data, 2).join(name));
-    let there: Vec<_> = files.iter().filter(|file| file.exists()).collect();
-    assert!(!there.is_empty());
-    for file in there {
-        let mut bytes = std::fs::read(file).unwrap();
-        let length = bytes.len();
-        bytes[length / 256..].fill(0x5a);
-        std::fs::write(file, bytes).unwrap();
-    }
+    damage(&segment(data, 2));
     missing();
 }
 

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use toml::{Table, Value};
+
 /// A `Cargo.toml`.
 #[derive(Debug)]
 pub struct Manifest {
     /// Folder of the package.
     pub folder: PathBuf,
-    text: String,
+    content: Table,
 }
 
 impl Manifest {
@@ -18,7 +20,7 @@ impl Manifest {
     pub fn all(root: &Path) -> Result<Vec<Self>, String> {
         let workspace = Self::read(root)?;
         let mut folders = Vec::new();
-        for member in workspace.list("[workspace]", "members") {
+        for member in workspace.members() {
             match member.strip_suffix("/*") {
                 Some(parent) => {
                     let entries = std::fs::read_dir(root.join(parent));
@@ -46,74 +48,52 @@ impl Manifest {
 
     fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join("Cargo.toml");
-        let text = std::fs::read_to_string(&path);
+        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
         Ok(Self {
             folder: folder.to_owned(),
-            text: text.map_err(|error| format!("{}: {error}", path.display()))?,
+            content: text.parse::<Table>().map_err(|error| failed(&error))?,
         })
     }
 
     /// The package's name.
     pub fn name(&self) -> String {
-        self.value("[package]", "name").unwrap_or_default()
+        let package = self.content.get("package");
+        let name = package.and_then(|package| package.get("name")?.as_str());
+        name.unwrap_or_default().to_owned()
     }
 
-    /// The names of the crates that the library or the program depends on, on every platform.
+    /// The names of the crates that the library or the program depends on, on every platform,
+    /// sorted.
     #[allow(dead_code, reason = "only the test of the layout needs it")]
     pub fn dependencies(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        let mut is_inside = false;
-        for line in self.text.lines().map(str::trim) {
-            if let Some(header) = line.strip_prefix('[') {
-                let header = header.trim_end_matches(']');
-                let last = header.rsplit('.').next().unwrap_or(header);
-                is_inside = last == "dependencies" || last == "build-dependencies";
-                for table in ["dependencies.", "build-dependencies."] {
-                    let own = header.strip_prefix(table);
-                    let of_target = header.split_once(&format!(".{table}")).map(|split| split.1);
-                    names.extend(own.or(of_target).map(str::to_owned));
-                }
-            } else if is_inside && !line.is_empty() && !line.starts_with('#') {
-                let name = line.split(['.', '=', ' ']).next().unwrap_or(line);
-                names.push(name.trim_matches('"').to_owned());
-            }
-        }
+        let targets = self.content.get("target").and_then(Value::as_table);
+        let targets = targets.into_iter().flat_map(Table::values);
+        let tables = targets.filter_map(Value::as_table).chain([&self.content]);
+        let lists = tables.flat_map(|table| {
+            ["dependencies", "build-dependencies"].map(|kind| table.get(kind)?.as_table())
+        });
+        let mut names: Vec<String> = lists.flatten().flat_map(Table::keys).cloned().collect();
+        names.sort();
         names
     }
 
     /// The names in `[[bench]]`.
     #[allow(dead_code, reason = "only the task `bench` needs it")]
     pub fn benches(&self) -> Vec<String> {
-        let tables = self.text.split("[[bench]]").skip(1);
-        tables.filter_map(|table| value(table, "name")).collect()
+        let benches = self.content.get("bench").and_then(Value::as_array);
+        let benches = benches.into_iter().flatten();
+        let names = benches.filter_map(|bench| bench.get("name")?.as_str());
+        names.map(str::to_owned).collect()
     }
 
-    fn value(&self, header: &str, key: &str) -> Option<String> {
-        value(self.text.split_once(header)?.1, key)
+    /// The folders of the workspace's members. One may end with `/*`.
+    fn members(&self) -> Vec<&str> {
+        let workspace = self.content.get("workspace");
+        let members = workspace.and_then(|workspace| workspace.get("members")?.as_array());
+        let members = members.into_iter().flatten();
+        members.filter_map(Value::as_str).collect()
     }
-
-    /// The strings of a list with one entry per line.
-    fn list(&self, header: &str, key: &str) -> Vec<String> {
-        let table = self.text.split_once(header).map_or("", |split| split.1);
-        let list = table
-            .split_once(&format!("{key} = ["))
-            .map_or("", |split| split.1);
-        let list = list.split(']').next().unwrap_or_default();
-        list.split('"')
-            .skip(1)
-            .step_by(2)
-            .map(str::to_owned)
-            .collect()
-    }
-}
-
-/// The string of a key in the first table of a text.
-fn value(table: &str, key: &str) -> Option<String> {
-    let lines = table.lines().take_while(|line| !line.starts_with('['));
-    let mut values = lines.filter_map(|line| line.strip_prefix(key)?.trim().strip_prefix('='));
-    values
-        .next()
-        .map(|value| value.trim().trim_matches('"').to_owned())
 }
 
 #[cfg(test)]
@@ -129,7 +109,7 @@ mod tests {
                     [build-dependencies]\ng = \"1\"\n[[bench]]\nname = \"h\"\n";
         let manifest = Manifest {
             folder: PathBuf::new(),
-            text: text.to_owned(),
+            content: text.parse().unwrap(),
         };
         assert_eq!(manifest.name(), "x");
         assert_eq!(manifest.dependencies(), ["a", "b", "c", "e", "f", "g"]);

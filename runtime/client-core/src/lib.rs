@@ -6,7 +6,7 @@
 //! simulator.
 //!
 //! This crate contains no sockets, files, threads, async code or clocks. Time is an argument.
-//! `tests/dependencies.rs` checks this.
+//! `tests/tests/layout.rs` checks this.
 
 #![forbid(unsafe_code)]
 

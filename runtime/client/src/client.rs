@@ -239,13 +239,6 @@ impl Client {
         until_ms.map(|until_ms| self.shared.rate_limiter.time_to(until_ms))
     }
 
-    /// How long no order may be sent to a surface, closes included, after a 429 of the order limit.
-    pub fn orders_stopped_for(&self, surface: Surface) -> Option<Duration> {
-        let until = |budget: &mut Budget, now_ms| budget.orders_stopped_until(now_ms);
-        let until_ms = self.with_budget(surface, until);
-        until_ms.map(|until_ms| self.shared.rate_limiter.time_to(until_ms))
-    }
-
     /// Changes each time the venue refuses a request because of a limit.
     pub fn refusals(&self) -> watch::Receiver<u64> {
         self.shared.rate_limiter.refusals()

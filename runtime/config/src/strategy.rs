@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+pub use windvane_model::capability::Capability;
 use windvane_model::decimal::Decimal;
 use windvane_model::ids::StrategyName;
 use windvane_session::InstrumentName;
@@ -134,48 +135,6 @@ impl<'de> Deserialize<'de> for Stream {
         Self::parse(&String::deserialize(deserializer)?).ok_or_else(|| {
             D::Error::custom("must be trade, book, mark or bar:<interval> such as bar:1s or bar:5m")
         })
-    }
-}
-
-/// A group of imports. The host links it only if the configuration grants it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Capability {
-    /// Submit and cancel orders.
-    Orders,
-    /// Own position, own orders, balances.
-    Account,
-    /// Order book, last prices, instrument rules.
-    Market,
-    /// Set and cancel timers.
-    Timers,
-    /// Write log lines.
-    Log,
-    /// Plot named series.
-    Plot,
-}
-
-impl Capability {
-    /// All capabilities, which is the default.
-    pub const ALL: [Self; 6] = [
-        Self::Orders,
-        Self::Account,
-        Self::Market,
-        Self::Timers,
-        Self::Log,
-        Self::Plot,
-    ];
-
-    /// Its name in the configuration and in the strategy contract.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Orders => "orders",
-            Self::Account => "account",
-            Self::Market => "market",
-            Self::Timers => "timers",
-            Self::Log => "log",
-            Self::Plot => "plot",
-        }
     }
 }
 

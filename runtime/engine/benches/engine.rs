@@ -7,74 +7,30 @@
     reason = "a bench panics if its setup fails"
 )]
 
+#[path = "../tests/support/mod.rs"]
+mod support;
+
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use support::BTC;
 use windvane_engine::{Callback, Engine};
 use windvane_model::book::Book;
-use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
-use windvane_model::ids::StrategyName;
-use windvane_model::instrument::{Filters, Instrument, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::config::{EngineConfig, OnFault};
 use windvane_model::protocol::{OrderReport, Refusal};
 use windvane_model::risk::RiskLimits;
 use windvane_model::{
-    AssetId, Effect, Input, InstrumentId, Level, MarketEvent, OrderTerms, OrderType, Outcome,
-    Price, Qty, Reply, Request, Side, StrategyId, Surface, Time, TimeInForce,
+    Effect, Input, Level, MarketEvent, OrderTerms, OrderType, Outcome, Price, Qty, Reply, Request,
+    Side, StrategyId, Time, TimeInForce,
 };
 
-const BTC: InstrumentId = InstrumentId(0);
-
 fn engine(strategies: u16) -> Engine {
-    let lot = LotSize {
-        min_qty: 1,
-        max_qty: 1_000_000,
-        step_size: 1,
-    };
-    let instrument = Instrument {
-        surface: Surface::Futures,
-        symbol: "BTCUSDT".to_owned(),
-        status: SymbolStatus::Trading,
-        base: AssetId(0),
-        quote: AssetId(1),
-        price_scale: 1,
-        qty_scale: 3,
-        price_precision: None,
-        qty_precision: None,
-        filters: Filters {
-            price: Some(PriceFilter {
-                min_price: 1,
-                max_price: 10_000_000,
-                tick_size: 1,
-            }),
-            lot_size: Some(lot),
-            ..Filters::default()
-        },
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
-    };
-    let strategy = |index: u16| StrategyConfig {
-        name: StrategyName::new(&format!("s{index}")).expect("a short name"),
-        subscriptions: vec![Subscription {
-            instrument: BTC,
-            streams: Streams {
-                trades: true,
-                book: true,
-                marks: true,
-            },
-            bars_ms: Vec::new(),
-        }],
-        limits: RiskLimits::default(),
-        on_fault: OnFault::Cancel,
-    };
+    let strategy =
+        |index| support::strategy(&format!("s{index}"), RiskLimits::default(), OnFault::Cancel);
     let config = EngineConfig {
-        assets: vec!["BTC".to_owned(), "USDT".to_owned()],
-        instruments: vec![instrument],
         strategies: (0..strategies).map(strategy).collect(),
-        epoch: 1,
-        ..EngineConfig::default()
+        balances: Vec::new(),
+        ..support::config()
     };
     Engine::new(config).expect("sound rules")
 }

@@ -76,11 +76,8 @@ impl Evidence<'_> {
 
     /// Whether the books match the statement: positions exactly, balances apart from rounding.
     pub fn agrees_with_books(&self, surface: Surface, statement: &AccountSnapshot) -> bool {
-        let balance = |reported: &BalanceUpdate| {
-            let known = self.balance(surface, reported.asset).total;
-            self.is_same(surface, reported.asset, reported.total, known)
-        };
-        self.positions_agree(&statement.positions) && statement.balances.iter().all(balance)
+        self.positions_agree(&statement.positions)
+            && self.different_balances(surface, statement).next().is_none()
     }
 
     /// Whether the books matched the statement within the last moments.

@@ -12,7 +12,9 @@ use windvane_model::live::LiveConfig;
 use windvane_model::market_state::{Mark, MarketState, mark_of};
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::orders::{Order, Orders};
+use windvane_model::protocol::BalanceUpdate;
 use windvane_model::timer::{Timer, Timers};
+use windvane_model::truth::AccountTruth;
 
 use crate::connection::Connection;
 use crate::fee_costs::AssetPrices;
@@ -184,6 +186,19 @@ impl Evidence<'_> {
     ) -> bool {
         let rounds = surface == Surface::Futures;
         reported == known || (rounds && self.is_rounding(surface, asset, reported - known))
+    }
+
+    /// The balances of a statement that are not equal to the known ones, apart from rounding.
+    pub(crate) fn different_balances<'s>(
+        &self,
+        surface: Surface,
+        statement: &'s AccountTruth,
+    ) -> impl Iterator<Item = &'s BalanceUpdate> {
+        let stated = statement.balances.iter();
+        stated.filter(move |told| {
+            let known = self.balance(surface, told.asset).total;
+            !self.is_same(surface, told.asset, told.total, known)
+        })
     }
 
     /// The value of an amount of a balance in the account's equity.

@@ -33,12 +33,7 @@ impl Evidence<'_> {
         if !is_possible {
             return None;
         }
-        let differs = |reported: &&BalanceUpdate| {
-            let known = self.balance(surface, reported.asset).total;
-            !self.is_same(surface, reported.asset, reported.total, known)
-        };
-        let different = statement.balances.iter().filter(differs);
-        different
+        self.different_balances(surface, statement)
             .map(|reported| Some((*reported, self.position_with_shift(statement, reported)?)))
             .collect()
     }

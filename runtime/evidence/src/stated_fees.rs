@@ -36,12 +36,7 @@ impl Evidence<'_> {
         if !is_possible || !self.positions_agree(&statement.positions) {
             return None;
         }
-        let differs = |reported: &&BalanceUpdate| {
-            let known = self.balance(surface, reported.asset).total;
-            !self.is_same(surface, reported.asset, reported.total, known)
-        };
-        let different = statement.balances.iter().filter(differs);
-        different
+        self.different_balances(surface, statement)
             .map(|reported| Some((*reported, self.fills_that_lowered(statement, reported)?)))
             .collect()
     }

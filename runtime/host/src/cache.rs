@@ -4,7 +4,6 @@
 //! settings. Each file has a checksum: a damaged file is detected and made again. A failure of the
 //! cache never makes a load fail; [`CacheUse`] shows what happened.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::io::Write as _;
@@ -217,12 +216,7 @@ fn key<N: Native>(engine: &Engine, wasm: &[u8]) -> String {
     let mut sha = hasher.0;
     sha.update(N::KIND);
     sha.update(wasm);
-    let mut name = String::with_capacity(64);
-    for byte in sha.finalize() {
-        // Writing to a String cannot fail.
-        let _ = write!(name, "{byte:02x}");
-    }
-    name
+    hex::encode(sha.finalize())
 }
 
 /// Passes the data that wasmtime hashes to SHA-256. A 64-bit hash would be too weak as a key of

@@ -11,13 +11,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use sha2::{Digest, Sha256};
 use zstd::bulk::Compressor;
+
+use crate::checksum::{CHECK, check};
 
 /// Version of the format.
 const VERSION: u32 = 1;
 const HEADER: usize = 4 + 4 + 16;
-const CHECK: usize = 8;
 /// Maximum length of a group, so that damage cannot cause a huge allocation.
 const GROUP_MAX: usize = 128 << 20;
 /// A group ends at this length.
@@ -83,7 +83,7 @@ impl Writer {
         let packed = self.compressor.compress(&self.group)?;
         let mut header = (packed.len() as u32).to_le_bytes().to_vec();
         header.extend_from_slice(&(self.group.len() as u32).to_le_bytes());
-        let check = check(&header, &packed);
+        let check = check(&[&header, &packed]);
         header.extend_from_slice(&check);
         self.file.write_all(&header)?;
         self.file.write_all(&packed)?;
@@ -174,16 +174,7 @@ fn split(bytes: &[u8]) -> Option<(Group<'_>, &[u8])> {
     };
     let (packed, behind) = rest.split_at_checked(word(0)?)?;
     let len = word(4).filter(|len| *len <= GROUP_MAX)?;
-    (check(header, packed) == stored).then_some(((packed, len), behind))
-}
-
-fn check(header: &[u8], packed: &[u8]) -> [u8; CHECK] {
-    let mut hasher = Sha256::new();
-    hasher.update(header);
-    hasher.update(packed);
-    let mut check = [0; CHECK];
-    check.copy_from_slice(&hasher.finalize()[..CHECK]);
-    check
+    (check(&[header, packed]) == stored).then_some(((packed, len), behind))
 }
 
 #[cfg(test)]

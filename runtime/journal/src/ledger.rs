@@ -16,15 +16,13 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
+use crate::checksum::{CHECK, check};
 use crate::directory::Directory;
 use crate::segment;
 
 const NAME: &str = "ledger";
 const MAGIC: &[u8] = b"windvane ledger 1\n";
 const HEADER: usize = 12;
-const CHECK: usize = 8;
 /// Entries are short and are written once, so a slow level is fine.
 const LEVEL: i32 = 19;
 /// Maximum length of an entry, so that damage cannot cause a huge allocation.
@@ -146,7 +144,7 @@ impl Ledger {
         let mut header = segment.to_le_bytes().to_vec();
         header.extend_from_slice(&(packed.len() as u32).to_le_bytes());
         header.extend_from_slice(&(lines.len() as u32).to_le_bytes());
-        let check = check(&header, &packed);
+        let check = check(&[&header, &packed]);
         for part in [&header[..], &check, &packed] {
             entry.extend_from_slice(part);
         }
@@ -241,21 +239,12 @@ fn split(bytes: &[u8], at: usize) -> Option<(u32, Vec<u8>, usize)> {
     let (stored, rest) = rest.split_at_checked(CHECK)?;
     let packed = rest.get(..word(header, 4)?)?;
     let len = word(header, 8).filter(|len| *len <= ENTRY_MAX)?;
-    if check(header, packed) != stored {
+    if check(&[header, packed]) != stored {
         return None;
     }
     let lines = zstd::bulk::decompress(packed, len).ok()?;
     let segment = word(header, 0)? as u32;
     Some((segment, lines, at + HEADER + CHECK + packed.len()))
-}
-
-fn check(header: &[u8], packed: &[u8]) -> [u8; CHECK] {
-    let mut hasher = Sha256::new();
-    hasher.update(header);
-    hasher.update(packed);
-    let mut check = [0; CHECK];
-    check.copy_from_slice(&hasher.finalize()[..CHECK]);
-    check
 }
 
 impl From<LedgerError> for io::Error {

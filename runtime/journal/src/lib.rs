@@ -18,6 +18,7 @@
 //! the time where it matters; only the duration of writes is measured here.
 
 mod ban;
+mod checksum;
 mod directory;
 mod epoch;
 mod export;

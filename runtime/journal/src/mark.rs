@@ -56,12 +56,7 @@ fn parse(lines: &str) -> Option<Mark> {
 
 fn parse_hash(text: &str) -> Option<Hash> {
     let mut hash = Hash::default();
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (i, byte) in hash.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[i * 2..i * 2 + 2], 16).ok()?;
-    }
+    hex::decode_to_slice(text, &mut hash).ok()?;
     Some(hash)
 }
 

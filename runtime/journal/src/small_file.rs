@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use crate::checksum::check;
 
 /// A small file could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -29,11 +29,7 @@ pub enum SmallFileError {
 }
 
 fn checksum(kind: &str, text: &str) -> String {
-    let mut hasher = Sha256::new();
-    hasher.update(kind.as_bytes());
-    hasher.update(b"\n");
-    hasher.update(text.as_bytes());
-    hex::encode(&hasher.finalize()[..8])
+    hex::encode(check(&[kind.as_bytes(), b"\n", text.as_bytes()]))
 }
 
 /// Writes `lines` to a file. After any end of the process or machine, the file is the old one or

@@ -22,7 +22,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use crate::checksum::{CHECK, check};
 
 /// Name of the file in the folder of its segment.
 pub const NAME: &str = "tail";
@@ -36,7 +36,7 @@ const CROWDED_BYTES: usize = BYTES / 4 * 3;
 /// Alignment of direct writes, in the file and in memory. No disk has larger sectors.
 const SECTOR: usize = 4096;
 
-type Check = [u8; 8];
+type Check = [u8; CHECK];
 
 /// A packed block with its number.
 pub type Numbered = (u64, Vec<u8>);
@@ -88,7 +88,8 @@ impl Wal {
         self.frames
             .extend_from_slice(&(packed.len() as u32).to_le_bytes());
         self.frames.extend_from_slice(&number.to_le_bytes());
-        self.frames.extend_from_slice(&check(number, packed));
+        self.frames
+            .extend_from_slice(&check(&[&number.to_le_bytes(), packed]));
         self.frames.extend_from_slice(packed);
     }
 
@@ -213,7 +214,9 @@ fn run(bytes: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     std::iter::from_fn(move || {
         let (expected, frame, behind) = split(rest)?;
         let (number, packed) = frame;
-        if expected != check(number, packed) || next.is_some_and(|next| next != number) {
+        if expected != check(&[&number.to_le_bytes(), packed])
+            || next.is_some_and(|next| next != number)
+        {
             rest = &[];
             return None;
         }
@@ -240,15 +243,6 @@ fn split(bytes: &[u8]) -> Option<(Check, Frame<'_>, &[u8])> {
     let (check, rest) = rest.split_first_chunk()?;
     let (packed, rest) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
     Some((*check, (u64::from_le_bytes(*number), packed), rest))
-}
-
-fn check(number: u64, packed: &[u8]) -> Check {
-    let mut hasher = Sha256::new();
-    hasher.update(number.to_le_bytes());
-    hasher.update(packed);
-    let mut check = Check::default();
-    check.copy_from_slice(&hasher.finalize()[..size_of::<Check>()]);
-    check
 }
 
 #[cfg(test)]

@@ -68,6 +68,33 @@ pub struct Instrument {
 }
 
 impl Instrument {
+    /// An instrument that trades, has no filters and no bounds, and allows all orders of its
+    /// surface. The assets are base and quote, the scales those of prices and quantities.
+    pub fn unrestricted(
+        surface: Surface,
+        symbol: &str,
+        [base, quote]: [AssetId; 2],
+        [price_scale, qty_scale]: [u8; 2],
+    ) -> Self {
+        Self {
+            surface,
+            symbol: symbol.to_owned(),
+            status: SymbolStatus::Trading,
+            base,
+            quote,
+            price_scale,
+            qty_scale,
+            price_precision: None,
+            qty_precision: None,
+            filters: Filters::default(),
+            order_types: Vec::new(),
+            times_in_force: Vec::new(),
+            trigger_protect: None,
+            market_take_bound: None,
+            liquidation_fee: None,
+        }
+    }
+
     /// `spot:SYMBOL` or `futures:SYMBOL`.
     pub fn name(&self) -> String {
         format!("{}:{}", self.surface, self.symbol)

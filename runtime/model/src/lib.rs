@@ -12,6 +12,7 @@
 pub mod planted;
 
 pub mod book;
+pub mod capability;
 pub mod codec;
 pub mod config;
 pub mod decimal;

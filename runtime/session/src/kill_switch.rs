@@ -411,8 +411,7 @@ mod tests {
     use windvane_engine::Callback;
     use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
     use windvane_model::ids::StrategyName;
-    use windvane_model::instrument::{Filters, Instrument, SymbolStatus};
-    use windvane_model::live::{LiveConfig, OnStart, OnStop};
+    use windvane_model::instrument::Instrument;
     use windvane_model::protocol::{Fill, OrderUpdate};
     use windvane_model::risk::RiskLimits;
     use windvane_model::{
@@ -422,6 +421,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::testing::live_config;
 
     fn engine() -> Engine {
         let strategy = |name| StrategyConfig {
@@ -503,23 +503,12 @@ mod tests {
         };
         let mut engine = Engine::new(EngineConfig {
             assets: vec!["BTC".to_owned(), "USDT".to_owned()],
-            instruments: vec![Instrument {
-                surface: Surface::Futures,
-                symbol: "BTCUSDT".to_owned(),
-                status: SymbolStatus::Trading,
-                base: AssetId(0),
-                quote: AssetId(1),
-                price_scale: 1,
-                qty_scale: 3,
-                price_precision: None,
-                qty_precision: None,
-                filters: Filters::default(),
-                order_types: Vec::new(),
-                times_in_force: Vec::new(),
-                trigger_protect: None,
-                market_take_bound: None,
-                liquidation_fee: None,
-            }],
+            instruments: vec![Instrument::unrestricted(
+                Surface::Futures,
+                "BTCUSDT",
+                [AssetId(0), AssetId(1)],
+                [1, 3],
+            )],
             strategies: vec![strategy("a"), strategy("b")],
             epoch: 7,
             ..EngineConfig::default()
@@ -697,19 +686,7 @@ mod tests {
     fn a_margin_call_survives_a_lost_journal_until_resume() {
         let live = || {
             Engine::new(EngineConfig {
-                live: Some(LiveConfig {
-                    surfaces: vec![windvane_model::Surface::Futures],
-                    countdown_ms: 30_000,
-                    renew_ms: 10_000,
-                    reconcile_ms: 30_000,
-                    absence_ms: 6_000,
-                    copy_ms: 6_000,
-                    on_start: OnStart::Adopt,
-                    on_stop: OnStop::Cancel,
-                    multi_assets: false,
-                    fee_estimate_ppm: 400,
-                    watchdog: false,
-                }),
+                live: Some(live_config()),
                 ..EngineConfig::default()
             })
             .unwrap()

@@ -39,6 +39,8 @@ mod startup_error;
 mod stop;
 mod stream_sockets;
 mod surface;
+#[cfg(test)]
+mod testing;
 pub mod transit;
 mod user_streams;
 pub mod watchdog;

@@ -360,23 +360,8 @@ mod tests {
     fn paper(links: Links) -> Paper {
         let mut assets = Assets::default();
         let (base, quote) = (assets.id("BTC"), assets.id("USDT"));
-        let instrument = Instrument {
-            surface: Surface::Futures,
-            symbol: "BTCUSDT".into(),
-            status: windvane_model::instrument::SymbolStatus::Trading,
-            base,
-            quote,
-            price_scale: 1,
-            qty_scale: 3,
-            price_precision: None,
-            qty_precision: None,
-            filters: windvane_model::instrument::Filters::default(),
-            order_types: Vec::new(),
-            times_in_force: Vec::new(),
-            trigger_protect: None,
-            market_take_bound: None,
-            liquidation_fee: None,
-        };
+        let instrument =
+            Instrument::unrestricted(Surface::Futures, "BTCUSDT", [base, quote], [1, 3]);
         let terms = VenueConfig {
             start_balance: vec![(Surface::Futures, quote, Amount(10_000 * 100_000_000))],
             leverage: 20,

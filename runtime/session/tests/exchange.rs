@@ -9,7 +9,7 @@ mod toy;
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::{MM, config, limit};
+use support::{MM, config, limit, live_config};
 use toy::{Toy, reply};
 use windvane_client_core::budget::Shares;
 use windvane_client_core::gateway::{Answer, Identity};
@@ -19,7 +19,7 @@ use windvane_client_core::{Api, Gateway};
 use windvane_engine::{Callback, Engine};
 use windvane_model::input::Command;
 use windvane_model::kill_switch::StoredKillSwitches;
-use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
+use windvane_model::live::LiveInput;
 use windvane_model::{Input as EngineInput, Side, Surface, Time};
 use windvane_protocol::Brand;
 use windvane_protocol::sign::{Credentials, Dialect, Network};
@@ -68,19 +68,7 @@ impl Run {
         let requests = Requests::new(Box::new(exchange), terms, now, surfaces.clone(), 0);
         let mut config = config();
         config.keep_journal = true;
-        config.live = Some(LiveConfig {
-            surfaces: surfaces.clone(),
-            countdown_ms: 30_000,
-            renew_ms: 10_000,
-            reconcile_ms: 30_000,
-            absence_ms: 6_000,
-            copy_ms: 6_000,
-            on_start: OnStart::Adopt,
-            on_stop: OnStop::Cancel,
-            multi_assets: false,
-            fee_estimate_ppm: 400,
-            watchdog: false,
-        });
+        config.live = Some(live_config());
         let engine = Engine::new(config).unwrap();
         let driver = with_order(Driver::new(engine, NoGuests, true), now);
         let parts = Parts {

@@ -5,9 +5,9 @@
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;
 
-use support::{BTC, MM, config, limit};
+use support::{BTC, MM, config, limit, live_config};
 use windvane_engine::{Callback, Engine};
-use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
+use windvane_model::live::LiveInput;
 use windvane_model::state_report::{AccountSnapshot, StateReport, Subject};
 use windvane_model::{Amount, Input, Intent, Notice, Outcome, Reply, Request, Side, Surface, Time};
 use windvane_session::{Action, Driver, NoGuests};
@@ -30,19 +30,7 @@ impl Run {
     fn waiting() -> Self {
         let mut config = config();
         config.keep_journal = true;
-        config.live = Some(LiveConfig {
-            surfaces: vec![FUTURES],
-            countdown_ms: 30_000,
-            renew_ms: 10_000,
-            reconcile_ms: 30_000,
-            absence_ms: 6_000,
-            copy_ms: 6_000,
-            on_start: OnStart::Adopt,
-            on_stop: OnStop::Cancel,
-            multi_assets: false,
-            fee_estimate_ppm: 400,
-            watchdog: false,
-        });
+        config.live = Some(live_config());
         let mut run = Self {
             driver: Driver::new(Engine::new(config).unwrap(), NoGuests, true),
             now: Time(1_700_000_000_000_000_000),

@@ -5,11 +5,11 @@
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;
 
-use support::{BTC, config, limit, update};
+use support::{BTC, config, limit, live_config, update};
 use windvane_engine::{Callback, Engine};
 use windvane_model::codec::{RecordBody, RecordedInput};
 use windvane_model::input::FaultKind;
-use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
+use windvane_model::live::{LiveConfig, LiveInput};
 use windvane_model::{
     Event, EventKind, Input, Intent, Level, MarketEvent, OrderStatus, Side, StrategyId, Time,
 };
@@ -95,16 +95,7 @@ impl Run {
         // No instrument is on a surface, so the engine is ready at once.
         config.live = Some(LiveConfig {
             surfaces: Vec::new(),
-            countdown_ms: 30_000,
-            renew_ms: 10_000,
-            reconcile_ms: 30_000,
-            absence_ms: 6_000,
-            copy_ms: 6_000,
-            on_start: OnStart::Adopt,
-            on_stop: OnStop::Cancel,
-            multi_assets: false,
-            fee_estimate_ppm: 400,
-            watchdog: false,
+            ..live_config()
         });
         let guests = Counter {
             received: 0,

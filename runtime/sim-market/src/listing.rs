@@ -8,7 +8,7 @@
 //! announced rules are the enforced ones.
 
 use windvane_model::instrument::{
-    Filters, LotSize, Notional, PercentPrice, PercentPriceBySide, PriceFilter, SymbolStatus,
+    Filters, LotSize, Notional, PercentPrice, PercentPriceBySide, PriceFilter,
 };
 use windvane_model::{Amount, Decimal, Instrument, OrderType, Surface, TimeInForce};
 use windvane_protocol::Assets;
@@ -173,21 +173,15 @@ impl Recipe {
             ..Filters::default()
         };
         let stated = Instrument {
-            surface: self.surface,
-            symbol: format!("{}USDT", self.base),
-            status: SymbolStatus::Trading,
-            base: assets.id(self.base),
-            quote: assets.id("USDT"),
-            price_scale: self.price_scale,
-            qty_scale: self.qty_scale,
             price_precision: Some(self.price_scale),
             qty_precision: Some(self.qty_scale),
             filters,
-            order_types: Vec::new(),
-            times_in_force: Vec::new(),
-            trigger_protect: None,
-            market_take_bound: None,
-            liquidation_fee: None,
+            ..Instrument::unrestricted(
+                self.surface,
+                &format!("{}USDT", self.base),
+                [assets.id(self.base), assets.id("USDT")],
+                [self.price_scale, self.qty_scale],
+            )
         };
         Listed {
             instrument: complete(stated, assets),

@@ -8,15 +8,20 @@
     reason = "a panic is how a test fails"
 )]
 
+#[path = "common/keys.rs"]
+mod keys;
+#[path = "common/own_client.rs"]
+mod own_client;
+
 use std::time::Duration;
 
-use secrecy::SecretString;
+use keys::credentials;
+use own_client::done;
 use windvane_client::budget::Lane;
 use windvane_client::streams::{GapReason, MarketStream, StreamItem, UserStream};
-use windvane_client::{Addresses, Api, Client, Outcome, Settings as ClientSettings, WaitReason};
+use windvane_client::{Api, Client, Outcome, Settings as ClientSettings, WaitReason};
 use windvane_protocol::market_stream::{Feed, MarketStreamEvent, Topic};
 use windvane_protocol::route::Surface;
-use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network, Wallet};
 use windvane_protocol::user_stream::UserStreamEvent;
 use windvane_protocol::wire::enums::{OrderType, Side, TimeInForce};
 use windvane_protocol::wire::{futures, spot};
@@ -36,48 +41,12 @@ fn client(running: &Running, api: Api) -> Client {
 }
 
 fn settings(running: &Running, api: Api) -> ClientSettings {
-    let at = running.addresses;
-    let mut addresses = Addresses::default();
-    for (surface, address) in [
-        (Surface::Spot, at.spot),
-        (Surface::Futures, at.futures),
-        (Surface::Chain, at.chain),
-        (Surface::Rpc, at.rpc),
-    ] {
-        let rest = format!("http://{address}");
-        let ws = format!("ws://{address}");
-        addresses = addresses.rest(surface, &rest).unwrap();
-        addresses = addresses.ws(surface, &ws).unwrap();
-    }
-    let keys = &running.accounts[0];
-    let wallet = |key: &str| Wallet::from_hex(&SecretString::from(key)).unwrap();
-    let credentials = Credentials {
-        api_key: Some(ApiKey::new(
-            keys.api_key.clone(),
-            SecretString::from(keys.api_secret.as_str()),
-        )),
-        user: None,
-        signer: Some(wallet(&keys.signer_key)),
-        wallet: Some(wallet(&keys.user_key)),
-        solana: None,
-    };
-    let dialect = Dialect {
-        brand: Brand::new("svc").unwrap(),
-        network: Network::Mainnet,
-        recv_window_ms: Some(5_000),
-    };
-    let mut settings = ClientSettings::new(addresses, dialect, credentials);
+    let brand = Brand::new("svc").unwrap();
+    let mut settings = own_client::settings(running, brand, credentials(&running.accounts[0]));
     settings.spot_api = api;
     settings.futures_api = api;
     settings.streams.backoff = (Duration::from_millis(1), Duration::from_millis(50));
     settings
-}
-
-fn done<T: std::fmt::Debug>(outcome: Outcome<T>) -> T {
-    match outcome.into_result() {
-        Ok(answer) => answer,
-        Err(other) => panic!("{other}"),
-    }
 }
 
 async fn user(stream: &mut UserStream) -> StreamItem<UserStreamEvent> {

@@ -7,18 +7,23 @@
     reason = "a panic is how a test fails"
 )]
 
+#[path = "common/http.rs"]
+mod http;
+#[path = "common/keys.rs"]
+mod keys;
+#[path = "common/own_client.rs"]
+mod own_client;
+
 use std::time::Duration;
 
-use secrecy::SecretString;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use keys::credentials;
+use own_client::settings;
 use windvane_client::streams::{GapReason, StreamItem, UserStream};
 use windvane_client::{
     Addresses, Client, Outcome, Settings as ClientSettings, UnknownReason, WaitReason,
 };
 use windvane_protocol::Brand;
 use windvane_protocol::route::Surface;
-use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
 use windvane_protocol::user_stream::UserStreamEvent;
 use windvane_protocol::wire::enums::{OrderType, Side, TimeInForce};
 use windvane_protocol::wire::futures;
@@ -32,23 +37,8 @@ struct Bench {
 impl Bench {
     async fn start(change: impl FnOnce(&mut ClientSettings)) -> Self {
         let running = start(Settings::default()).await.unwrap();
-        let futures = running.addresses.futures;
-        let addresses = Addresses::default()
-            .rest(Surface::Futures, &format!("http://{futures}"))
-            .and_then(|addresses| addresses.ws(Surface::Futures, &format!("ws://{futures}")))
-            .unwrap();
-        let keys = &running.accounts[0];
-        let secret = SecretString::from(keys.api_secret.as_str());
-        let credentials = Credentials {
-            api_key: Some(ApiKey::new(keys.api_key.clone(), secret)),
-            ..Credentials::default()
-        };
-        let dialect = Dialect {
-            brand: Brand::new("svc").unwrap(),
-            network: Network::Mainnet,
-            recv_window_ms: Some(5_000),
-        };
-        let mut settings = ClientSettings::new(addresses, dialect, credentials);
+        let credentials = credentials(&running.accounts[0]);
+        let mut settings = settings(&running, Brand::new("svc").unwrap(), credentials);
         settings.timeouts.request = Duration::from_secs(2);
         settings.streams.backoff = (Duration::from_millis(1), Duration::from_millis(50));
         change(&mut settings);
@@ -58,17 +48,7 @@ impl Bench {
 
     /// Sends a request to the control port.
     async fn control(&self, path: &str, body: &str) {
-        let address = self.running.addresses.control;
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
-             Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200"), "{body}: {answer}");
+        http::succeed(self.running.addresses.control, "POST", path, body).await;
     }
 
     async fn place(&self, id: &str) -> Outcome<futures::Order> {

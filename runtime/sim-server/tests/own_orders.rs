@@ -7,16 +7,19 @@
     reason = "a panic is how a test fails"
 )]
 
+#[path = "common/http.rs"]
+mod http;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use http::{act, get, succeed};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
-use windvane_model::instrument::{Filters, LotSize, SymbolStatus};
+use windvane_model::instrument::{Filters, LotSize};
 use windvane_model::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
 use windvane_protocol::Assets;
 use windvane_protocol::local_book::{BookStep, LocalBook};
@@ -44,24 +47,16 @@ fn still() -> Source {
         step_size: 1,
     });
     let mut instrument = |surface| Instrument {
-        surface,
-        symbol: "BTCUSDT".to_owned(),
-        status: SymbolStatus::Trading,
-        base: assets.id("BTC"),
-        quote: assets.id("USDT"),
-        price_scale: 1,
-        qty_scale: 3,
-        price_precision: None,
-        qty_precision: None,
         filters: Filters {
             lot_size: lot,
             ..Filters::default()
         },
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
+        ..Instrument::unrestricted(
+            surface,
+            "BTCUSDT",
+            [assets.id("BTC"), assets.id("USDT")],
+            [1, 3],
+        )
     };
     let instruments = vec![instrument(Surface::Spot), instrument(Surface::Futures)];
     let open = || -> Option<RecordedEvents> {
@@ -85,32 +80,6 @@ fn still() -> Source {
         speed_permille: 1000,
         looped: false,
     })
-}
-
-/// The response body of a successful request.
-async fn http(address: SocketAddr, method: &str, path: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await.unwrap();
-    let (head, body) = response.split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with("HTTP/1.1 200"), "{response}");
-    body.to_owned()
-}
-
-async fn get(address: SocketAddr, path: &str) -> Value {
-    serde_json::from_str(&http(address, "GET", path, "").await).unwrap()
-}
-
-async fn act(server: &Running, what: Value) -> Value {
-    let body = what.to_string();
-    let answer = http(server.addresses.control, "POST", "/act", &body).await;
-    serde_json::from_str(&answer).unwrap()
 }
 
 async fn connect(address: SocketAddr, streams: &str) -> Socket {
@@ -190,6 +159,7 @@ fn limit(surface: &str, side: &str, price: &str, id: &str) -> Value {
 #[tokio::test]
 async fn the_streamed_book_has_the_same_account_orders_as_rest() {
     let server = server(Source::Seeded { per_second: 100 }).await;
+    let control = server.addresses.control;
     for (name, prefix, surface) in SURFACES {
         let address = address_of(&server, surface);
         let mut socket = connect(address, "ethusdt@depth@100ms").await;
@@ -197,22 +167,22 @@ async fn the_streamed_book_has_the_same_account_orders_as_rest() {
         // At least one difference waits for the snapshot.
         let (_, first) = frame(&mut socket).await;
         assert_eq!(feed(&mut book, &first.to_string()), BookStep::Waiting);
-        act(&server, limit(name, "BUY", "2950.01", "far")).await;
+        act(control, &limit(name, "BUY", "2950.01", "far")).await;
         let path = format!("{prefix}/depth?symbol=ETHUSDT&limit=1000");
-        let snapshot = http(address, "GET", &path, "").await;
+        let snapshot = succeed(address, "GET", &path, "").await.body;
         assert_eq!(feed(&mut book, &snapshot), BookStep::Applied);
         let mut compared = 0;
         for n in 0..200 {
             match n % 8 {
-                1 => drop(act(&server, limit(name, "BUY", "2950.02", &format!("b{n}"))).await),
-                3 => drop(act(&server, limit(name, "SELL", "3050.02", &format!("s{n}"))).await),
+                1 => drop(act(control, &limit(name, "BUY", "2950.02", &format!("b{n}"))).await),
+                3 => drop(act(control, &limit(name, "SELL", "3050.02", &format!("s{n}"))).await),
                 5 => {
                     for id in [format!("b{}", n - 4), format!("s{}", n - 2)] {
                         let cancel = json!({
                             "act": "cancel", "surface": name, "symbol": "ETHUSDT",
                             "client_order_id": id,
                         });
-                        act(&server, cancel).await;
+                        act(control, &cancel).await;
                     }
                 }
                 _ => {}
@@ -246,6 +216,7 @@ async fn the_streamed_book_has_the_same_account_orders_as_rest() {
 #[tokio::test]
 async fn another_account_can_trade_with_an_order_inside_the_spread() {
     let server = server(still()).await;
+    let control = server.addresses.control;
     for (name, prefix, surface) in SURFACES {
         let address = address_of(&server, surface);
         let streams = "btcusdt@bookTicker/btcusdt@trade/btcusdt@tradepro/btcusdt@aggTrade";
@@ -255,7 +226,7 @@ async fn another_account_can_trade_with_an_order_inside_the_spread() {
             "act": "place", "surface": name, "symbol": "BTCUSDT", "side": "SELL",
             "price": price, "quantity": "0.002", "time_in_force": "GTX",
         });
-        assert_eq!(act(&server, sell).await["status"], "NEW");
+        assert_eq!(act(control, &sell).await["status"], "NEW");
         let path = format!("{prefix}/ticker/bookTicker?symbol=BTCUSDT");
         let top = get(address, &path).await;
         assert_eq!(top["askPrice"], price);
@@ -264,8 +235,8 @@ async fn another_account_can_trade_with_an_order_inside_the_spread() {
             "act": "place", "surface": name, "symbol": "BTCUSDT", "side": "BUY",
             "type": "MARKET", "quantity": "0.002", "account": 1,
         });
-        act(&server, buy).await;
-        let state: Value = get(server.addresses.control, "/state").await;
+        act(control, &buy).await;
+        let state: Value = get(control, "/state").await;
         let last = |account: usize| {
             let trades = state["accounts"][account]["trades"].as_array().unwrap();
             let mut of = trades.iter().filter(|trade| trade["surface"] == name);

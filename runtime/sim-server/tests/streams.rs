@@ -6,10 +6,14 @@
     reason = "a panic is how a test fails"
 )]
 
+#[path = "common/http.rs"]
+mod http;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
+use http::{act, get};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -35,33 +39,6 @@ async fn connect(address: impl std::fmt::Display, path: &str) -> Socket {
         .await
         .unwrap()
         .0
-}
-
-/// The response body of a GET request.
-async fn get(address: std::net::SocketAddr, path: &str) -> Value {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await.unwrap();
-    let (head, body) = response.split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with("HTTP/1.1 200"), "{response}");
-    serde_json::from_str(body).unwrap()
-}
-
-/// Performs an action through the control port.
-async fn act(address: std::net::SocketAddr, what: &Value) {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let body = what.to_string();
-    let request = format!(
-        "POST /act HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await.unwrap();
-    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
 }
 
 async fn message(socket: &mut Socket) -> Message {

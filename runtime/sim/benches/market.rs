@@ -4,59 +4,21 @@
 #![allow(clippy::expect_used, reason = "a panic is how a bench fails")]
 #![allow(missing_docs, reason = "criterion's macro makes a public function")]
 
+#[path = "../tests/common/mod.rs"]
+mod common;
+
 use std::hint::black_box;
 
+use common::{FUTURES as BTC, config, instrument};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use windvane_model::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
 use windvane_model::{
-    Amount, AssetId, ClientOrderId, Decimal, Instrument, InstrumentId, Level, MarketEvent,
-    NewOrder, OrderTerms, OrderType, Price, Qty, Request, Side, Surface, Time, TimeInForce,
+    ClientOrderId, Level, MarketEvent, NewOrder, OrderTerms, OrderType, Price, Qty, Request, Side,
+    Surface, Time, TimeInForce,
 };
-use windvane_sim::{QueueModel, Venue, VenueConfig};
-
-const BTC: InstrumentId = InstrumentId(0);
+use windvane_sim::Venue;
 
 fn venue() -> Venue {
-    let config = VenueConfig {
-        start_balance: vec![(Surface::Futures, AssetId(0), Amount(10_000 * 100_000_000))],
-        leverage: 20,
-        maintenance_rate: Decimal::new(5, 3),
-        maker_fee: Decimal::new(2, 4),
-        taker_fee: Decimal::new(4, 4),
-        queue: QueueModel::RiskAverse,
-        hedge_mode: false,
-        seed: 1,
-    };
-    let instrument = Instrument {
-        surface: Surface::Futures,
-        symbol: "BTCUSDT".into(),
-        status: SymbolStatus::Trading,
-        base: AssetId(1),
-        quote: AssetId(0),
-        price_scale: 1,
-        qty_scale: 3,
-        price_precision: None,
-        qty_precision: None,
-        filters: Filters {
-            price: Some(PriceFilter {
-                min_price: 1,
-                max_price: 10_000_000,
-                tick_size: 1,
-            }),
-            lot_size: Some(LotSize {
-                min_qty: 1,
-                max_qty: 1_000_000,
-                step_size: 1,
-            }),
-            ..Filters::default()
-        },
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
-    };
-    Venue::new(config, vec![instrument]).expect("a valid configuration")
+    Venue::new(config(), vec![instrument(Surface::Futures)]).expect("a valid configuration")
 }
 
 /// Trades and tops in equal numbers around a moving mid price; with `drift` 0 it does not move.

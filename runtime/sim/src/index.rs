@@ -1,6 +1,9 @@
 //! A hash index from a client order id, or from the venue's order id, to an order. The hash is the
 //! same on every machine. The index has no iteration, only lookups of one id, so its internal order
 //! can have no effect.
+//!
+//! No map of a library replaces it: its slots are a part of the bytes of a venue's snapshot
+//! (`snapshot.rs`), so another map would need another version of that format.
 
 use std::hash::{Hash, Hasher};
 

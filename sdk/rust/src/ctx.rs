@@ -6,12 +6,10 @@ use std::fmt;
 use crate::event::{OrderState, RULES, Raw};
 use crate::imports::{account, log, market, orders, plot, timers};
 use crate::instrument::{Instrument, InstrumentId};
-use crate::number::{Amount, Price, Qty, Time};
+use crate::number::{Amount, NONE, Price, Qty, Time};
 use crate::order::{Order, OrderId, PositionSide, Side, Surface};
 use crate::rejection::Rejection;
 
-/// The contract's value for a missing value.
-const NONE: i64 = i64::MIN;
 /// Marks an order without a group. Its stop price does not trail.
 const NO_GROUP: i64 = 0;
 const NO_TRAIL: i64 = 0;

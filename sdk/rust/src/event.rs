@@ -1,7 +1,7 @@
 //! Typed events for strategies, converted from the integers of `on-event`.
 
 use crate::instrument::InstrumentId;
-use crate::number::{Amount, Price, Qty, Time};
+use crate::number::{Amount, NONE, Price, Qty, Time};
 use crate::order::{OrderId, PositionSide, Side, Surface};
 
 /// A trade of the market.
@@ -287,9 +287,6 @@ pub struct ForcedClose {
     /// The exchange's order id; 0 if it is not known.
     pub venue_order: i64,
 }
-
-/// The contract's value for a missing value.
-const NONE: i64 = i64::MIN;
 
 const fn amount(value: i64) -> Option<Amount> {
     if value == NONE {

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The contract's value for a missing value.
+pub(crate) const NONE: i64 = i64::MIN;
+
 /// A price: a mantissa at the instrument's price scale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Price(pub i64);

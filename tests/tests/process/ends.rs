@@ -14,10 +14,6 @@ use super::support;
 /// `on_stop` has 10 seconds; the rest is reserve for a busy machine.
 const DEADLINE: Duration = Duration::from_secs(15);
 
-fn positions(account: &Value) -> usize {
-    account["positions"].as_array().unwrap().len()
-}
-
 /// Number of countdowns that still run at the venue.
 fn countdowns(account: &Value) -> usize {
     let settings = account["settings"].as_array().unwrap().iter();
@@ -26,16 +22,19 @@ fn countdowns(account: &Value) -> usize {
         .count()
 }
 
+/// A launch with parameters with which a position comes sooner.
+fn quick(venue: &Venue) -> Launch {
+    support::launch(venue)
+        .set("strategy.1.params.fast=5")
+        .set("strategy.1.params.slow=20")
+}
+
 /// Runs until orders rest and a position is held, asks the run to end, and returns the venue's
 /// account afterwards.
 fn ended(seed: &str, on_stop: &str) -> Value {
     let venue = Venue::start(&["--seed", seed]);
     let setting = format!("run.on_stop={on_stop}");
-    let launch = support::launch(&venue)
-        .set(&setting)
-        // With these parameters a position comes sooner.
-        .set("strategy.1.params.fast=5")
-        .set("strategy.1.params.slow=20");
+    let launch = quick(&venue).set(&setting);
     let mut instance = launch.start();
     support::ready(&mut instance);
     let admin = instance.admin();
@@ -54,7 +53,7 @@ fn ended(seed: &str, on_stop: &str) -> Value {
 fn on_stop_cancel_leaves_no_order_and_the_position() {
     let account = ended("41", "cancel");
     assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
-    assert_eq!(positions(&account), 1, "{}", account["positions"]);
+    assert_eq!(support::positions(&account), 1, "{}", account["positions"]);
 }
 
 #[test]
@@ -68,16 +67,13 @@ fn on_stop_keep_leaves_orders_and_no_countdown() {
 fn on_stop_flatten_leaves_nothing() {
     let account = ended("43", "flatten");
     assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
-    assert_eq!(positions(&account), 0, "{}", account["positions"]);
+    assert_eq!(support::positions(&account), 0, "{}", account["positions"]);
 }
 
 #[test]
 fn positions_that_on_stop_flatten_could_not_close_are_named() {
     let venue = Venue::start(&["--seed", "47"]);
-    let launch = support::launch(&venue)
-        .set("run.on_stop=flatten")
-        .set("strategy.1.params.fast=5")
-        .set("strategy.1.params.slow=20");
+    let launch = quick(&venue).set("run.on_stop=flatten");
     let mut instance = launch.start();
     support::ready(&mut instance);
     let held = until_held(&mut instance);
@@ -101,10 +97,7 @@ fn positions_that_on_stop_flatten_could_not_close_are_named() {
 #[test]
 fn a_final_flatten_takes_its_fills_from_order_responses() {
     let venue = Venue::start(&["--seed", "48"]);
-    let launch = support::launch(&venue)
-        .set("run.on_stop=flatten")
-        .set("strategy.1.params.fast=5")
-        .set("strategy.1.params.slow=20");
+    let launch = quick(&venue).set("run.on_stop=flatten");
     let mut instance = launch.start();
     support::ready(&mut instance);
     until_held(&mut instance);
@@ -120,9 +113,7 @@ fn a_final_flatten_takes_its_fills_from_order_responses() {
 #[test]
 fn a_closed_order_with_missing_fills_is_not_listed_as_open() {
     let venue = Venue::start(&["--seed", "49"]);
-    let launch = support::launch(&venue)
-        .set("strategy.1.params.fast=5")
-        .set("strategy.1.params.slow=20");
+    let launch = quick(&venue);
     let mut instance = launch.start();
     support::ready(&mut instance);
     until_held(&mut instance);

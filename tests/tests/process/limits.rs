@@ -13,8 +13,14 @@ use super::support::{self, PATIENCE, REST};
 /// Longest allowed start. A start that waits for the next minute usually takes longer.
 const START: Duration = Duration::from_secs(20);
 
-fn positions(account: &Value) -> usize {
-    account["positions"].as_array().unwrap().len()
+/// Asks a run with `on_stop = "flatten"` to end, and waits until nothing is left.
+fn flattens(instance: &mut Instance, venue: &Venue, within: Duration) {
+    instance.signal("TERM");
+    let status = instance.end_within(within);
+    let account = venue.account();
+    assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
+    assert_eq!(support::positions(&account), 0, "{}", account["positions"]);
+    assert_eq!(status.code(), Some(0));
 }
 
 /// Makes other programs use this much of the futures weight in each minute.
@@ -61,12 +67,7 @@ fn a_stop_flattens_while_others_use_most_of_the_weight() {
     holding(&mut instance, &venue);
     others(&venue, 1_400);
     wait_for_use_by_others(&mut instance, 1_400.0);
-    instance.signal("TERM");
-    let status = instance.end_within(Duration::from_secs(15));
-    let account = venue.account();
-    assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
-    assert_eq!(positions(&account), 0, "{}", account["positions"]);
-    assert_eq!(status.code(), Some(0));
+    flattens(&mut instance, &venue, Duration::from_secs(15));
 }
 
 #[test]
@@ -106,7 +107,7 @@ fn a_halt_cancels_all_orders_while_others_use_the_weight() {
     let account = venue.account();
     assert_eq!(executed(&account), before);
     assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
-    assert_eq!(positions(&account), 0, "{}", account["positions"]);
+    assert_eq!(support::positions(&account), 0, "{}", account["positions"]);
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn a_429_pauses_requests_and_status_lists_open_closes() {
     instance.until_shown(&admin, "/api/positions", REST, &is_flat);
     let account = venue.account();
     assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
-    assert_eq!(positions(&account), 0, "{}", account["positions"]);
+    assert_eq!(support::positions(&account), 0, "{}", account["positions"]);
     instance.until_shown(&admin, "/api/status", REST, &|status| {
         status["venue_waits"] == json!([])
     });
@@ -152,12 +153,7 @@ fn a_stop_waits_out_a_429_and_then_flattens() {
     let ban = json!({"fault": "ban", "status": 429, "retry_after_s": 14, "surface": "futures",
         "for_ms": 14_000});
     venue.control("/faults", &ban);
-    instance.signal("TERM");
-    let status = instance.end_within(Duration::from_secs(40));
-    let account = venue.account();
-    assert_eq!(support::open_orders(&account), Vec::<&Value>::new());
-    assert_eq!(positions(&account), 0, "{}", account["positions"]);
-    assert_eq!(status.code(), Some(0));
+    flattens(&mut instance, &venue, Duration::from_secs(40));
 }
 
 #[test]

@@ -74,6 +74,11 @@ pub fn trading(instance: &mut Instance, venue: &Venue) {
     assert!(!open_orders(&venue.account()).is_empty());
 }
 
+/// Number of positions of the venue's account.
+pub fn positions(account: &Value) -> usize {
+    account["positions"].as_array().unwrap().len()
+}
+
 /// Client order ids of the grid's orders with this status, from the venue's list.
 pub fn of_grid(venue: &Venue, status: &str) -> Vec<String> {
     let account = venue.account();

@@ -79,12 +79,7 @@ pub fn all_kept(data_dir: &Path) -> io::Result<Vec<([u8; 32], SystemTime)>> {
 fn hash(name: &str) -> Option<[u8; 32]> {
     let digits = name.strip_suffix(".wasm")?;
     let mut sha256 = [0; 32];
-    if digits.len() != 64 || !digits.is_ascii() {
-        return None;
-    }
-    for (i, byte) in sha256.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&digits[i * 2..i * 2 + 2], 16).ok()?;
-    }
+    hex::decode_to_slice(digits, &mut sha256).ok()?;
     Some(sha256)
 }
 

@@ -112,7 +112,7 @@ pub fn load(config: &Config, building: &mut dyn FnMut(&str)) -> Result<Vec<Guest
             instruments: Vec::new(),
             fuel_per_event: strategy.limits.fuel_per_event,
             memory_bytes: u64::from(strategy.limits.memory_mb) * 1024 * 1024,
-            capabilities: names.map(|one| one.as_str().to_owned()).collect(),
+            capabilities: names.map(|one| one.name().to_owned()).collect(),
         };
         let loaded = Guest::load(&host, name, Arc::clone(module), made);
         let guest = loaded.map_err(|source| ModuleError::Load {

@@ -15,6 +15,17 @@ const ORDERS: RateLimit = RateLimit {
     limit: 6,
 };
 
+const ORDERS_A_MINUTE: RateLimit = RateLimit {
+    interval_ms: 60_000,
+    limit: 20,
+    ..ORDERS
+};
+const ORDER: Cost = Cost {
+    weight: 1,
+    orders: 1,
+    own: None,
+};
+
 fn lane() -> impl Strategy<Value = Lane> {
     (0..Lane::ALL.len()).prop_map(|at| Lane::ALL[at])
 }
@@ -135,35 +146,25 @@ proptest! {
 #[test]
 fn an_order_limit_stops_orders_only() {
     let mut budget = Budget::new(&[MINUTE, ORDERS], Shares::default());
-    let order = Cost {
-        weight: 1,
-        orders: 1,
-        own: None,
-    };
-    budget.refused(0, Limit::Orders, None, &order);
-    let denied = budget.acquire(1, Lane::Place, &order).unwrap_err();
+    budget.refused(0, Limit::Orders, None, &ORDER);
+    let denied = budget.acquire(1, Lane::Place, &ORDER).unwrap_err();
     assert_eq!(denied.until_ms, Some(10_000));
     assert_eq!(denied.why, Denial::Orders);
     assert!(budget.acquire(1, Lane::Cancel, &Cost::weight(1)).is_ok());
     assert!(budget.acquire(1, Lane::Reconcile, &Cost::weight(1)).is_ok());
     // Closes must wait too, because more orders lead to a ban.
-    assert!(budget.acquire(9_999, Lane::Close, &order).is_err());
-    assert!(budget.acquire(10_000, Lane::Close, &order).is_ok());
+    assert!(budget.acquire(9_999, Lane::Close, &ORDER).is_err());
+    assert!(budget.acquire(10_000, Lane::Close, &ORDER).is_ok());
 }
 
 #[test]
 fn a_stated_end_of_an_order_refusal_applies_to_closes_too() {
     let mut budget = Budget::new(&[MINUTE, ORDERS], Shares::NONE);
-    let order = Cost {
-        weight: 1,
-        orders: 1,
-        own: None,
-    };
-    budget.refused(0, Limit::Orders, Some(57_000), &order);
+    budget.refused(0, Limit::Orders, Some(57_000), &ORDER);
     // A later refusal without a stated end does not shorten the stop.
-    budget.refused(1, Limit::Orders, None, &order);
+    budget.refused(1, Limit::Orders, None, &ORDER);
     for lane in [Lane::Place, Lane::Close] {
-        let denied = budget.acquire(56_999, lane, &order).unwrap_err();
+        let denied = budget.acquire(56_999, lane, &ORDER).unwrap_err();
         assert_eq!(
             (denied.why, denied.until_ms > Some(56_999)),
             (Denial::Orders, true)
@@ -171,80 +172,60 @@ fn a_stated_end_of_an_order_refusal_applies_to_closes_too() {
     }
     assert_eq!(budget.orders_stopped_until(2), Some(57_000));
     assert!(budget.acquire(2, Lane::Cancel, &Cost::weight(1)).is_ok());
-    assert!(budget.acquire(57_000, Lane::Close, &order).is_ok());
+    assert!(budget.acquire(57_000, Lane::Close, &ORDER).is_ok());
 }
 
 #[test]
 fn orders_wait_for_the_end_of_the_used_up_interval() {
-    let minute = RateLimit {
-        interval_ms: 60_000,
-        limit: 20,
-        ..ORDERS
-    };
-    let order = Cost {
-        weight: 1,
-        orders: 1,
-        own: None,
-    };
-    let mut budget = Budget::new(&[MINUTE, ORDERS, minute], Shares::NONE);
+    let mut budget = Budget::new(&[MINUTE, ORDERS, ORDERS_A_MINUTE], Shares::NONE);
     let count = Used {
         kind: LimitKind::Orders,
         interval_ms: 60_000,
         used: 20,
     };
     budget.used(0, &count);
-    budget.refused(0, Limit::Orders, None, &order);
+    budget.refused(0, Limit::Orders, None, &ORDER);
     assert_eq!(budget.orders_stopped_until(0), Some(60_000));
 
     // No count shows which interval is used up, so the longest one counts.
-    let mut budget = Budget::new(&[MINUTE, ORDERS, minute], Shares::NONE);
-    budget.refused(0, Limit::Orders, None, &order);
+    let mut budget = Budget::new(&[MINUTE, ORDERS, ORDERS_A_MINUTE], Shares::NONE);
+    budget.refused(0, Limit::Orders, None, &ORDER);
     assert_eq!(budget.orders_stopped_until(0), Some(60_000));
 
     // The counts show that the shorter interval is used up.
-    let mut budget = Budget::new(&[MINUTE, ORDERS, minute], Shares::NONE);
+    let mut budget = Budget::new(&[MINUTE, ORDERS, ORDERS_A_MINUTE], Shares::NONE);
     let count = Used {
         interval_ms: 10_000,
         used: 6,
         ..count
     };
     budget.used(0, &count);
-    budget.refused(0, Limit::Orders, None, &order);
+    budget.refused(0, Limit::Orders, None, &ORDER);
     assert_eq!(budget.orders_stopped_until(0), Some(10_000));
 
     // The client does not wait for the end of a day unless a count shows that the day's limit is
     // used up.
     let day = RateLimit {
         interval_ms: 86_400_000,
-        ..minute
+        ..ORDERS_A_MINUTE
     };
-    let mut budget = Budget::new(&[MINUTE, minute, day], Shares::NONE);
-    budget.refused(0, Limit::Orders, None, &order);
+    let mut budget = Budget::new(&[MINUTE, ORDERS_A_MINUTE, day], Shares::NONE);
+    budget.refused(0, Limit::Orders, None, &ORDER);
     assert_eq!(budget.orders_stopped_until(0), Some(60_000));
 }
 
 #[test]
 fn an_order_interval_ends_by_the_venues_clock() {
-    let minute = RateLimit {
-        interval_ms: 60_000,
-        limit: 20,
-        ..ORDERS
-    };
-    let order = Cost {
-        weight: 1,
-        orders: 1,
-        own: None,
-    };
-    let mut budget = Budget::new(&[MINUTE, minute], Shares::NONE);
+    let mut budget = Budget::new(&[MINUTE, ORDERS_A_MINUTE], Shares::NONE);
     // 40 s of the venue's minute have passed.
     budget.set_venue_time(5_000, Some(1_000_000_000_000));
-    budget.refused(5_000, Limit::Orders, None, &order);
+    budget.refused(5_000, Limit::Orders, None, &ORDER);
     assert_eq!(budget.orders_stopped_until(5_000), Some(25_500));
     // A refusal of an order that was sent before the first refusal.
-    budget.refused(5_010, Limit::Orders, None, &order);
+    budget.refused(5_010, Limit::Orders, None, &ORDER);
     assert_eq!(budget.orders_stopped_until(5_010), Some(25_500));
     // The refusal shows that the venue's interval is not aligned with its minute.
-    budget.refused(25_600, Limit::Orders, None, &order);
+    budget.refused(25_600, Limit::Orders, None, &ORDER);
     assert_eq!(budget.orders_stopped_until(25_600), Some(85_600));
 }
 

@@ -1,6 +1,4 @@
-//! Listen keys: how one is read from a response, and how it is written in a path.
-
-use std::fmt::Write as _;
+//! Listen keys: how one is read from a response.
 
 use windvane_protocol::wire;
 
@@ -21,29 +19,9 @@ pub fn listen_key(text: &str) -> Result<String, String> {
     }
 }
 
-/// A listen key as one path segment. Escaping is needed, because the venue may use any characters.
-pub fn path_segment(key: &str) -> String {
-    let mut segment = String::with_capacity(key.len());
-    for byte in key.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            segment.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(segment, "%{byte:02X}");
-        }
-    }
-    segment
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_key_is_one_segment_of_the_path() {
-        assert_eq!(path_segment("aZ0-_.~"), "aZ0-_.~");
-        assert_eq!(path_segment("a/b?c"), "a%2Fb%3Fc");
-    }
 
     #[test]
     fn a_response_without_a_key_is_an_error() {

@@ -21,7 +21,7 @@ mod machine_tests;
 pub use frame_kind::{
     FrameKind, command_answer, key_expiry_ms, market_frame_kind, user_frame_kind,
 };
-pub use keys::{listen_key, path_segment};
+pub use keys::listen_key;
 pub use rules::{key_rules, millis, rules};
 pub use settings::{MarketPath, StreamSettings};
 pub use topics::{BATCH, is_documented, subscriptions};

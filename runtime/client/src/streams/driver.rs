@@ -8,12 +8,13 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use windvane_protocol::error::code;
 use windvane_protocol::route::{self, Surface};
+use windvane_protocol::sign::percent_encoded;
 use windvane_protocol::wire::Parameters;
 
 use windvane_client_core::streams::machine::{
     Action, Emit, Input, LinkId, Machine, Renewal, Rules,
 };
-use windvane_client_core::streams::{FrameKind, listen_key, millis, path_segment};
+use windvane_client_core::streams::{FrameKind, listen_key, millis};
 
 use crate::budget::Lane;
 use crate::client::Client;
@@ -219,7 +220,7 @@ impl Run {
             url: format!(
                 "{}{}",
                 self.driver.url,
-                path_segment(&key.unwrap_or_default())
+                percent_encoded(&key.unwrap_or_default())
             ),
             tls: Arc::clone(&self.driver.tls),
             within: self.driver.connect_within,

@@ -402,15 +402,8 @@ fn an_adopted_order_gets_a_countdown_as_soon_as_the_run_is_ready() {
                 report: report(id, OrderStatus::New, 0),
                 terms: limit(Side::Buy, 990, 10),
             }]),
-            Subject::ForcedOrders { .. }
-            | Subject::OutsideOrder { .. }
-            | Subject::TradedOrder { .. }
-            | Subject::NewestOrders { .. }
-            | Subject::Rules { .. }
-            | Subject::Income { .. }
-            | Subject::AssetPrice { .. } => super::world::nothing(subject),
-            Subject::Trades { .. } => super::world::no_trades(),
             Subject::Account { .. } => StateReport::Account(account.own_account()),
+            _ => super::world::nothing(subject),
         };
         account.tell(subject, state_report);
     }
@@ -578,15 +571,8 @@ fn no_countdown_is_armed_while_the_journal_is_unhealthy() {
                 report: report(id, OrderStatus::New, 0),
                 terms: limit(Side::Buy, 990, 10),
             }]),
-            Subject::ForcedOrders { .. }
-            | Subject::OutsideOrder { .. }
-            | Subject::TradedOrder { .. }
-            | Subject::NewestOrders { .. }
-            | Subject::Rules { .. }
-            | Subject::Income { .. }
-            | Subject::AssetPrice { .. } => super::world::nothing(subject),
-            Subject::Trades { .. } => super::world::no_trades(),
             Subject::Account { .. } => StateReport::Account(account.own_account()),
+            _ => super::world::nothing(subject),
         };
         account.tell(subject, state_report);
     }

@@ -27,18 +27,12 @@ fn without_account_trades_order_totals_close_a_gap() {
     while let Some(subject) = account.take_question() {
         let outcome = match subject {
             Subject::OpenOrders { .. } => Outcome::Done(StateReport::OpenOrders(Vec::new())),
-            Subject::ForcedOrders { .. }
-            | Subject::OutsideOrder { .. }
-            | Subject::TradedOrder { .. }
-            | Subject::NewestOrders { .. }
-            | Subject::Rules { .. }
-            | Subject::Income { .. }
-            | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
             Subject::Trades { .. } => Outcome::Refused(Refusal {
                 code: 404,
                 msg: String::new(),
             }),
             Subject::Account { .. } => Outcome::Done(StateReport::Account(account.own_account())),
+            _ => Outcome::Done(super::world::nothing(subject)),
         };
         account.answer(subject, outcome);
     }
@@ -83,13 +77,6 @@ fn round_with_lost_fill(account: &mut Account, order: windvane_model::OrderSeq, 
                 }
                 Outcome::Done(StateReport::OpenOrders(vec![open]))
             }
-            Subject::ForcedOrders { .. }
-            | Subject::OutsideOrder { .. }
-            | Subject::TradedOrder { .. }
-            | Subject::NewestOrders { .. }
-            | Subject::Rules { .. }
-            | Subject::Income { .. }
-            | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
             Subject::Trades { .. } => Outcome::Refused(Refusal {
                 code: 404,
                 msg: String::new(),
@@ -99,6 +86,7 @@ fn round_with_lost_fill(account: &mut Account, order: windvane_model::OrderSeq, 
                 own.positions = vec![position(4)];
                 Outcome::Done(StateReport::Account(own))
             }
+            _ => Outcome::Done(super::world::nothing(subject)),
         };
         account.answer(subject, outcome);
     }
@@ -186,14 +174,6 @@ fn missed_fills_that_cancel_out_are_still_found() {
     for _ in 0..120 {
         while let Some(subject) = account.take_question() {
             let state_report = match subject {
-                Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
-                Subject::ForcedOrders { .. }
-                | Subject::OutsideOrder { .. }
-                | Subject::TradedOrder { .. }
-                | Subject::NewestOrders { .. }
-                | Subject::Rules { .. }
-                | Subject::Income { .. }
-                | Subject::AssetPrice { .. } => super::world::nothing(subject),
                 Subject::Trades { from, .. } => {
                     asked_from = asked_from.max(from);
                     let reported = from.is_none_or(|from| from.0 <= 6);
@@ -207,6 +187,7 @@ fn missed_fills_that_cancel_out_are_still_found() {
                     own.positions = vec![position(10)];
                     StateReport::Account(own)
                 }
+                _ => super::world::nothing(subject),
             };
             account.tell(subject, state_report);
         }
@@ -246,13 +227,6 @@ fn without_account_trades_a_missing_own_fill_is_no_adjustment() {
                 Subject::OpenOrders { .. } => {
                     Outcome::Done(StateReport::OpenOrders(std::mem::take(&mut open)))
                 }
-                Subject::ForcedOrders { .. }
-                | Subject::OutsideOrder { .. }
-                | Subject::TradedOrder { .. }
-                | Subject::NewestOrders { .. }
-                | Subject::Rules { .. }
-                | Subject::Income { .. }
-                | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
                 Subject::Trades { .. } => Outcome::Refused(Refusal {
                     code: -1130,
                     msg: String::new(),
@@ -262,6 +236,7 @@ fn without_account_trades_a_missing_own_fill_is_no_adjustment() {
                     own.positions = vec![position(10)];
                     Outcome::Done(StateReport::Account(own))
                 }
+                _ => Outcome::Done(super::world::nothing(subject)),
             };
             account.answer(subject, outcome);
         }
@@ -298,13 +273,6 @@ fn differing_while_lost(behind: usize) -> Account {
         while let Some(subject) = account.take_question() {
             let outcome = match subject {
                 Subject::OpenOrders { .. } => Outcome::Done(StateReport::OpenOrders(Vec::new())),
-                Subject::ForcedOrders { .. }
-                | Subject::OutsideOrder { .. }
-                | Subject::TradedOrder { .. }
-                | Subject::NewestOrders { .. }
-                | Subject::Rules { .. }
-                | Subject::Income { .. }
-                | Subject::AssetPrice { .. } => Outcome::Done(super::world::nothing(subject)),
                 Subject::Trades { .. } => Outcome::Refused(Refusal {
                     code: -1130,
                     msg: String::new(),
@@ -314,6 +282,7 @@ fn differing_while_lost(behind: usize) -> Account {
                     own.balances[0].total = total;
                     Outcome::Done(StateReport::Account(own))
                 }
+                _ => Outcome::Done(super::world::nothing(subject)),
             };
             account.answer(subject, outcome);
         }

@@ -11,7 +11,7 @@ use windvane_model::{Input, Notice, OrderStatus, Outcome, Request, Side, Surface
 
 use super::succession::{killed, next_config};
 use super::support::{Account, MM, limit, update};
-use super::world::{booting, live_config, no_trades, position, ready};
+use super::world::{booting, live_config, nothing, position, ready};
 
 const FUTURES: Surface = Surface::Futures;
 
@@ -199,20 +199,12 @@ fn after_a_lost_journal(held: i64) -> Account {
     for _ in 0..rounds {
         while let Some(subject) = account.take_question() {
             let state_report = match subject {
-                Subject::OpenOrders { .. } => StateReport::OpenOrders(Vec::new()),
                 Subject::Account { .. } => {
                     let mut own = account.own_account();
                     own.positions = vec![position(held)];
                     StateReport::Account(own)
                 }
-                Subject::ForcedOrders { .. }
-                | Subject::OutsideOrder { .. }
-                | Subject::TradedOrder { .. }
-                | Subject::NewestOrders { .. }
-                | Subject::Rules { .. }
-                | Subject::Income { .. }
-                | Subject::AssetPrice { .. } => super::world::nothing(subject),
-                Subject::Trades { .. } => no_trades(),
+                _ => nothing(subject),
             };
             account.tell(subject, state_report);
         }

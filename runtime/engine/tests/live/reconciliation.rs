@@ -31,13 +31,6 @@ pub(super) fn round(
     while let Some(subject) = account.take_question() {
         let state_report = match subject {
             Subject::OpenOrders { .. } => StateReport::OpenOrders(open.to_vec()),
-            Subject::ForcedOrders { .. }
-            | Subject::OutsideOrder { .. }
-            | Subject::TradedOrder { .. }
-            | Subject::NewestOrders { .. }
-            | Subject::Rules { .. }
-            | Subject::Income { .. }
-            | Subject::AssetPrice { .. } => super::world::nothing(subject),
             Subject::Trades { .. } if reported => no_trades(),
             Subject::Trades { .. } => {
                 reported = true;
@@ -51,6 +44,7 @@ pub(super) fn round(
                 change(&mut own);
                 StateReport::Account(own)
             }
+            _ => super::world::nothing(subject),
         };
         account.tell(subject, state_report);
     }

@@ -331,21 +331,9 @@ fn can_trade_in_a_snapshot_begins_and_ends_a_block() {
         while let Some(subject) = account.take_question() {
             match subject {
                 Subject::Account { .. } => {
-                    account.tell(subject, StateReport::Account(state_report.clone()));
+                    account.tell(subject, StateReport::Account(state_report.clone()))
                 }
-                Subject::OpenOrders { .. } => {
-                    account.tell(subject, StateReport::OpenOrders(Vec::new()));
-                }
-                Subject::ForcedOrders { .. }
-                | Subject::OutsideOrder { .. }
-                | Subject::TradedOrder { .. }
-                | Subject::NewestOrders { .. }
-                | Subject::Rules { .. }
-                | Subject::Income { .. }
-                | Subject::AssetPrice { .. } => {
-                    account.tell(subject, super::world::nothing(subject));
-                }
-                Subject::Trades { .. } => account.tell(subject, super::world::no_trades()),
+                _ => account.tell(subject, super::world::nothing(subject)),
             }
         }
     };

@@ -11,7 +11,7 @@ use windvane_model::{Notice, OrderSeq, Outcome, Side, Surface};
 use windvane_model::{OrderStatus, Request};
 
 use super::support::{Account, BTC, MM, config, limit, report, update};
-use super::world::{live_config, no_trades};
+use super::world::{live_config, nothing};
 
 const SPOT: Surface = Surface::Spot;
 
@@ -34,14 +34,7 @@ impl Account {
                     can_trade: Some(true),
                     ..AccountSnapshot::default()
                 }),
-                Subject::ForcedOrders { .. }
-                | Subject::OutsideOrder { .. }
-                | Subject::TradedOrder { .. }
-                | Subject::NewestOrders { .. }
-                | Subject::Rules { .. }
-                | Subject::Income { .. }
-                | Subject::AssetPrice { .. } => super::world::nothing(subject),
-                Subject::Trades { .. } => no_trades(),
+                _ => nothing(subject),
             };
             self.tell(subject, state_report);
         }

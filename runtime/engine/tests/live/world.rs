@@ -1,6 +1,6 @@
 //! Helpers for a live account: the inputs of the driver as short methods.
 
-use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
+use windvane_model::live::{LiveConfig, LiveInput};
 use windvane_model::protocol::{BalanceUpdate, OrderReport, PositionUpdate};
 use windvane_model::run_state::RunState;
 use windvane_model::state_report::{AccountSnapshot, OpenOrder, StateReport, Subject, TradedOrder};
@@ -9,25 +9,10 @@ use windvane_model::{
     Outcome, PositionSide, Qty, Reply, Request, Side, Surface, Time, VenueOrderId,
 };
 
+pub(crate) use super::support::live_config;
 use super::support::{Account, BTC, MM, USDT, config, limit, report, update};
 
 pub(crate) const COUNTDOWN_MS: u64 = 30_000;
-
-pub(crate) fn live_config() -> LiveConfig {
-    LiveConfig {
-        surfaces: vec![Surface::Futures],
-        countdown_ms: 30_000,
-        renew_ms: 10_000,
-        reconcile_ms: 30_000,
-        absence_ms: 6_000,
-        copy_ms: 6_000,
-        on_start: OnStart::Adopt,
-        on_stop: OnStop::Cancel,
-        multi_assets: false,
-        fee_estimate_ppm: 400,
-        watchdog: false,
-    }
-}
 
 /// A live run that has not begun. The previous process had epoch 5.
 pub(crate) fn booting(live: LiveConfig) -> Account {
@@ -106,14 +91,7 @@ impl Account {
             let state_report = match subject {
                 Subject::OpenOrders { .. } => StateReport::OpenOrders(open.to_vec()),
                 Subject::Account { .. } => StateReport::Account(self.own_account()),
-                Subject::ForcedOrders { .. }
-                | Subject::OutsideOrder { .. }
-                | Subject::TradedOrder { .. }
-                | Subject::NewestOrders { .. }
-                | Subject::Rules { .. }
-                | Subject::Income { .. }
-                | Subject::AssetPrice { .. } => nothing(subject),
-                Subject::Trades { .. } => no_trades(),
+                _ => nothing(subject),
             };
             self.tell(subject, state_report);
         }

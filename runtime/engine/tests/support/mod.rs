@@ -12,7 +12,8 @@ use windvane_engine::{Callback, Engine};
 use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
 use windvane_model::event::{Event, EventKind};
 use windvane_model::ids::StrategyName;
-use windvane_model::instrument::{Filters, Instrument, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::instrument::{Filters, Instrument, LotSize, PriceFilter};
+use windvane_model::live::{LiveConfig, OnStart, OnStop};
 use windvane_model::protocol::{Fill, OrderReport, OrderUpdate, Refusal};
 use windvane_model::risk::RiskLimits;
 use windvane_model::{
@@ -33,15 +34,6 @@ pub fn instrument() -> Instrument {
         step_size: 1,
     };
     Instrument {
-        surface: Surface::Futures,
-        symbol: "BTCUSDT".to_owned(),
-        status: SymbolStatus::Trading,
-        base: AssetId(0),
-        quote: USDT,
-        price_scale: 1,
-        qty_scale: 3,
-        price_precision: None,
-        qty_precision: None,
         filters: Filters {
             price: Some(PriceFilter {
                 min_price: 1,
@@ -52,11 +44,7 @@ pub fn instrument() -> Instrument {
             market_lot_size: Some(lot),
             ..Filters::default()
         },
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
+        ..Instrument::unrestricted(Surface::Futures, "BTCUSDT", [AssetId(0), USDT], [1, 3])
     }
 }
 
@@ -88,6 +76,23 @@ pub fn config() -> EngineConfig {
         epoch: 7,
         balances: vec![(Surface::Futures, USDT, Amount(10_000 * 100_000_000))],
         ..EngineConfig::default()
+    }
+}
+
+/// A live run on the futures surface.
+pub fn live_config() -> LiveConfig {
+    LiveConfig {
+        surfaces: vec![Surface::Futures],
+        countdown_ms: 30_000,
+        renew_ms: 10_000,
+        reconcile_ms: 30_000,
+        absence_ms: 6_000,
+        copy_ms: 6_000,
+        on_start: OnStart::Adopt,
+        on_stop: OnStop::Cancel,
+        multi_assets: false,
+        fee_estimate_ppm: 400,
+        watchdog: false,
     }
 }
 

@@ -10,7 +10,7 @@ use windvane_engine::Engine;
 use windvane_host::{Capabilities, Fault, Host, HostOptions, Limits, PathChoice, Strategy};
 use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, Streams, Subscription};
 use windvane_model::ids::StrategyName;
-use windvane_model::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::instrument::{Filters, LotSize, PriceFilter};
 use windvane_model::risk::RiskLimits;
 use windvane_model::{
     Amount, AssetId, Event, EventKind, Input, Instrument, InstrumentId, Level, MarketEvent,
@@ -162,15 +162,6 @@ pub fn guest(on_event: &str) -> Vec<u8> {
 /// `futures:BTCUSDT` with a book of one level around 61,800, assigned to strategy 0.
 pub fn engine() -> Box<Engine> {
     let instrument = Instrument {
-        surface: Surface::Futures,
-        symbol: "BTCUSDT".to_owned(),
-        status: SymbolStatus::Trading,
-        base: AssetId(1),
-        quote: AssetId(0),
-        price_scale: 1,
-        qty_scale: 3,
-        price_precision: None,
-        qty_precision: None,
         filters: Filters {
             price: Some(PriceFilter {
                 min_price: 1,
@@ -184,11 +175,12 @@ pub fn engine() -> Box<Engine> {
             }),
             ..Filters::default()
         },
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
+        ..Instrument::unrestricted(
+            Surface::Futures,
+            "BTCUSDT",
+            [AssetId(1), AssetId(0)],
+            [1, 3],
+        )
     };
     let engine = Engine::new(EngineConfig {
         assets: vec!["USDT".to_owned(), "BTC".to_owned()],

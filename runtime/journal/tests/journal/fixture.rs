@@ -30,12 +30,7 @@ fn content(data: &Path) -> String {
             .filter_map(|block| block.market.as_ref())
             .map(Vec::len)
             .sum();
-        let hash = blocks
-            .last()
-            .unwrap()
-            .hash
-            .map(|byte| format!("{byte:02x}"))
-            .concat();
+        let hash = hex::encode(blocks.last().unwrap().hash);
         writeln!(
             content,
             "segment {number}: sealed {sealed}, {} blocks, {market} bytes of market parts, lost {lost:?}, \

@@ -1,10 +1,16 @@
 //! Deposits on EVM chains: the ABI-encoded calls of the vault contract
 //! (docs/interface/chain.md#evm-chains).
 
-use alloy_primitives::{Address, U256, hex, keccak256};
+use alloy_primitives::{Address, U256, hex};
+use alloy_sol_types::{SolCall, sol};
 use serde::Serialize;
 
 use super::{Credit, DepositError, smallest_units};
+
+sol! {
+    function approve(address spender, uint256 value);
+    function depositFor(address currency, address forAddress, uint256 amount, uint256 broker);
+}
 
 /// The `broker` value that credits the spot account; any other value credits the futures account.
 const BROKER_SPOT: u64 = 1000;
@@ -69,35 +75,37 @@ pub fn evm(deposit: &EvmDeposit<'_>) -> Result<Vec<EvmCall>, DepositError> {
         Credit::Spot => BROKER_SPOT,
         Credit::Futures => BROKER_FUTURES,
     });
-    let call = |to: Address, method, words: &[[u8; 32]], value: U256| EvmCall {
-        chain_id: deposit.chain_id,
-        to: to.to_string(),
-        method,
-        data: call_data(method, words),
-        value: value.to_string(),
-    };
     let value = if deposit.is_native {
         amount
     } else {
         U256::ZERO
     };
-    let deposit_for = call(
-        vault,
-        "depositFor(address,address,uint256,uint256)",
-        &[
-            currency.into_word().0,
-            credited.into_word().0,
-            amount.to_be_bytes(),
-            broker.to_be_bytes(),
-        ],
-        value,
-    );
+    let deposit_for = depositForCall {
+        currency,
+        forAddress: credited,
+        amount,
+        broker,
+    };
+    let deposit_for = call(deposit.chain_id, vault, &deposit_for, value);
     if deposit.is_native {
         return Ok(vec![deposit_for]);
     }
-    let words = [vault.into_word().0, amount.to_be_bytes()];
-    let approve = call(currency, "approve(address,uint256)", &words, U256::ZERO);
+    let approve = approveCall {
+        spender: vault,
+        value: amount,
+    };
+    let approve = call(deposit.chain_id, currency, &approve, U256::ZERO);
     Ok(vec![approve, deposit_for])
+}
+
+fn call<C: SolCall>(chain_id: u64, to: Address, call: &C, value: U256) -> EvmCall {
+    EvmCall {
+        chain_id,
+        to: to.to_string(),
+        method: C::SIGNATURE,
+        data: hex::encode_prefixed(call.abi_encode()),
+        value: value.to_string(),
+    }
 }
 
 /// Parses an address: in one case, which has no checksum, or in mixed case with the checksum of
@@ -132,16 +140,10 @@ fn not_zero(name: &'static str, value: &str) -> Result<Address, DepositError> {
     Ok(address)
 }
 
-/// The first four bytes of the method's hash, then the arguments, 32 bytes each.
-fn call_data(method: &str, words: &[[u8; 32]]) -> String {
-    let mut data = keccak256(method)[..4].to_vec();
-    data.extend(words.iter().flatten());
-    hex::encode_prefixed(data)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::keccak256;
 
     const VAULT: &str = "0x1111111111111111111111111111111111111111";
     const TOKEN: &str = "0x2222222222222222222222222222222222222222";

@@ -253,28 +253,9 @@ fn ban_end(msg: &str) -> Option<i64> {
 /// The Unix milliseconds of an HTTP date, `Sun, 06 Nov 1994 08:49:37 GMT`. The date has whole
 /// seconds. The end of that second counts, so that nothing is sent too early.
 fn http_date_ms(text: &str) -> Option<i64> {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let (_, date) = text.split_once(", ")?;
-    let parts: Vec<&str> = date.split_whitespace().collect();
-    let [day, month, year, time, "GMT"] = parts[..] else {
-        return None;
-    };
-    let number = |text: &str| text.parse::<i64>().ok();
-    let month = MONTHS.iter().position(|name| *name == month)?;
-    let (day, year) = (number(day)?, number(year)?);
-    let clock: Vec<i64> = time.split(':').filter_map(number).collect();
-    let [hour, minute, second] = clock[..] else {
-        return None;
-    };
-    // The year begins in March here, so that a leap day is the last day of the year.
-    let month = i64::try_from(month).ok()?;
-    let year = if month < 2 { year - 1 } else { year };
-    let of_year = (153 * ((month + 10) % 12) + 2) / 5 + day - 1;
-    let leaps = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    let days = year * 365 + leaps + of_year - 719_468;
-    Some((((days * 24 + hour) * 60 + minute) * 60 + second + 1) * 1_000)
+    let date = httpdate::parse_http_date(text).ok()?;
+    let since = date.duration_since(std::time::UNIX_EPOCH).ok()?;
+    i64::try_from((since.as_secs() + 1) * 1_000).ok()
 }
 
 /// The beginning of a foreign body, short enough for a log line.

@@ -1,6 +1,5 @@
 //! Two instruments with one symbol, and helpers to build requests and responses for them.
 
-use windvane_model::instrument::{Filters, SymbolStatus};
 use windvane_model::{
     Amount, AssetId, ClientOrderId, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType,
     Price, Qty, Request, Side, Surface, TimeInForce,
@@ -16,23 +15,7 @@ pub const ADDRESS: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 
 /// BTCUSDT with prices in hundredths and quantities in hundred-thousandths.
 pub fn instrument(surface: Surface) -> Instrument {
-    Instrument {
-        surface,
-        symbol: "BTCUSDT".to_owned(),
-        status: SymbolStatus::Trading,
-        base: BTC,
-        quote: USDT,
-        price_scale: 2,
-        qty_scale: 5,
-        price_precision: None,
-        qty_precision: None,
-        filters: Filters::default(),
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
-    }
+    Instrument::unrestricted(surface, "BTCUSDT", [BTC, USDT], [2, 5])
 }
 
 pub fn names() -> Names {

@@ -5,13 +5,13 @@ use windvane_client_core::Gateway;
 use windvane_client_core::budget::{Cost, Departed};
 use windvane_client_core::gateway::{Answer, Failure, Now, Unsigned};
 use windvane_client_core::outcome::NotDone;
-use windvane_client_core::streams::{key_expiry_ms, listen_key, path_segment};
+use windvane_client_core::streams::{key_expiry_ms, listen_key};
 use windvane_model::{Instrument, OrderStatus, Reply, Request, Surface, UserEvent};
 use windvane_protocol::adapter::{
     Adapter, CallResult, EncodeError, EncodedCall, FuturesAccount, Names, WithNotes,
 };
 use windvane_protocol::error::code;
-use windvane_protocol::sign::{PrepareError, Prepared, Stamp};
+use windvane_protocol::sign::{PrepareError, Prepared, Stamp, percent_encoded};
 use windvane_protocol::wire::{Parameters, Whole, Word, read};
 use windvane_protocol::{Assets, exchange_info, route, user_stream};
 
@@ -187,7 +187,8 @@ impl Exchange for Documented {
     }
 
     fn user_stream(&self, key: &str) -> String {
-        format!("/ws/{}", path_segment(key))
+        // The venue may use any characters in a key.
+        format!("/ws/{}", percent_encoded(key))
     }
 
     fn key_expiry_ms(&self, text: &str) -> Option<i64> {

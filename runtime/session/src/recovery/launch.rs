@@ -147,7 +147,6 @@ mod tests {
     use windvane_model::ids::StrategyName;
     use windvane_model::input::FaultKind;
     use windvane_model::kill_switch::{StoredKillSwitch, StrategyKillSwitch};
-    use windvane_model::live::{LiveConfig, OnStart, OnStop};
     use windvane_model::risk::RiskLimits;
     use windvane_model::run_state::KillSwitch;
     use windvane_model::{Event, Intent, StrategyId};
@@ -156,6 +155,7 @@ mod tests {
     use crate::checkpoint::Checkpoint;
     use crate::guests::InitResult;
     use crate::recovery::{JournalContent, recover_state};
+    use crate::testing::live_config;
 
     /// Strategies that note which of them started and which got a saved state.
     #[derive(Default)]
@@ -217,19 +217,7 @@ mod tests {
             epoch,
             keep_journal: true,
             strategies: NAMES.map(strategy).to_vec(),
-            live: Some(LiveConfig {
-                surfaces: vec![Surface::Futures],
-                countdown_ms: 30_000,
-                renew_ms: 10_000,
-                reconcile_ms: 15_000,
-                absence_ms: 10_000,
-                copy_ms: 6_000,
-                on_start: OnStart::Adopt,
-                on_stop: OnStop::Cancel,
-                multi_assets: false,
-                fee_estimate_ppm: 400,
-                watchdog: false,
-            }),
+            live: Some(live_config()),
             ..EngineConfig::default()
         }
     }

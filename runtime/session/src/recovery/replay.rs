@@ -249,30 +249,19 @@ fn difference(recorded: &Block, made: &Block) -> Difference {
 
 #[cfg(test)]
 mod tests {
-    use windvane_model::live::{LiveConfig, LiveInput, OnStart, OnStop};
+    use windvane_model::live::LiveInput;
     use windvane_model::record::Chain;
     use windvane_model::{Input, Surface};
 
     use super::*;
+    use crate::testing::live_config;
     use windvane_model::config::EngineConfig;
 
     fn config() -> EngineConfig {
         EngineConfig {
             epoch: 7,
             keep_journal: true,
-            live: Some(LiveConfig {
-                surfaces: vec![Surface::Futures],
-                countdown_ms: 30_000,
-                renew_ms: 10_000,
-                reconcile_ms: 15_000,
-                absence_ms: 10_000,
-                copy_ms: 6_000,
-                on_start: OnStart::Adopt,
-                on_stop: OnStop::Cancel,
-                multi_assets: false,
-                fee_estimate_ppm: 400,
-                watchdog: false,
-            }),
+            live: Some(live_config()),
             ..EngineConfig::default()
         }
     }

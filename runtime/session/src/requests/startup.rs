@@ -30,47 +30,23 @@ impl Requests {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    use windvane_client_core::Gateway;
-    use windvane_client_core::budget::{Cost, Shares};
-    use windvane_client_core::gateway::Identity;
-    use windvane_client_core::nonce::Nonces;
-    use windvane_client_core::settings::Api;
+    use windvane_client_core::budget::Cost;
     use windvane_model::Surface;
     use windvane_model::live::LiveInput;
     use windvane_protocol::error::Limit;
-    use windvane_protocol::sign::{Credentials, Dialect, Network};
-    use windvane_protocol::{Brand, route};
+    use windvane_protocol::route;
 
     use super::*;
-    use crate::exchange::{Documented, Signing};
-    use crate::requests::{Done, RequestTerms};
+    use crate::exchange::Signing;
+    use crate::requests::Done;
+    use crate::testing;
 
     #[test]
     fn the_engine_receives_a_stop_that_began_during_the_start() {
-        let identity = Identity {
-            dialect: Dialect {
-                brand: Brand::new("svc").unwrap(),
-                network: Network::Mainnet,
-                recv_window_ms: None,
-            },
-            credentials: Credentials::default(),
-            spot_api: Api::V1,
-            futures_api: Api::V1,
-            hosts: [const { None }; 4],
-        };
-        let gateway = Gateway::new(identity, Shares::default(), Arc::new(Nonces::new()));
-        let terms = RequestTerms {
-            request: Duration::from_secs(10),
-            countdown: Duration::from_secs(1),
-        };
-        let (now, surfaces) = (Time(0), vec![Surface::Futures]);
+        let (now, gateway) = (Time(0), testing::gateway());
         let ban = (Limit::Ban, Some(60_000));
         gateway.heed_refusal(0, route::Surface::Futures, ban, &Cost::default());
-        let exchange = Box::new(Documented::new(gateway, false, Signing::Here));
-        let mut requests = Requests::new(exchange, terms, now, surfaces, 0);
+        let mut requests = testing::requests(gateway, Signing::Here, now, Surface::Futures);
         let reported_end = |requests: &mut Requests| {
             requests.report_stops(now);
             let done = requests.poll();

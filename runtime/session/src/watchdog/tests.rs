@@ -1,16 +1,9 @@
-use std::sync::Arc;
-
-use secrecy::SecretString;
-use windvane_client_core::budget::Shares;
-use windvane_client_core::gateway::{Answer, Identity};
-use windvane_client_core::nonce::Nonces;
-use windvane_client_core::{Api, Gateway, Lost};
-use windvane_protocol::Brand;
-use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
+use windvane_client_core::Lost;
+use windvane_client_core::gateway::Answer;
 
 use super::*;
-use crate::exchange::{Documented, Signing};
-use crate::requests::RequestTerms;
+use crate::exchange::Signing;
+use crate::testing;
 
 const BEGIN: Time = Time(1_700_000_000_000_000_000);
 const SECOND: i64 = 1_000;
@@ -50,35 +43,11 @@ fn plan() -> WatchdogPlan {
     }
 }
 
-fn requests() -> Requests {
-    let secret = SecretString::from("secret".to_owned());
-    let identity = Identity {
-        dialect: Dialect {
-            brand: Brand::new("svc").unwrap(),
-            network: Network::Mainnet,
-            recv_window_ms: None,
-        },
-        credentials: Credentials {
-            api_key: Some(ApiKey::new("key", secret)),
-            ..Credentials::default()
-        },
-        spot_api: Api::V1,
-        futures_api: Api::V1,
-        hosts: [const { None }; 4],
-    };
-    let gateway = Gateway::new(identity, Shares::default(), Arc::new(Nonces::new()));
-    let terms = RequestTerms {
-        request: Duration::from_secs(10),
-        countdown: Duration::from_secs(10),
-    };
-    let exchange = Box::new(Documented::new(gateway, false, Signing::Here));
-    Requests::new(exchange, terms, BEGIN, vec![Surface::Spot], 0)
-}
-
 impl Rig {
     fn new(plan: WatchdogPlan) -> Self {
+        let requests = testing::requests(testing::gateway(), Signing::Here, BEGIN, Surface::Spot);
         let mut rig = Self {
-            watchdog: Watchdog::new(BEGIN, plan, requests()),
+            watchdog: Watchdog::new(BEGIN, plan, requests),
             now: BEGIN,
             resting: Vec::new(),
             list_lag_ms: 0,

@@ -1,6 +1,8 @@
 //! Applies the venue's choices to responses: missing routes, codes, texts, headers and the form of
 //! bodies.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use serde_json::{Value, json};
 use windvane_protocol::route::Surface;
 
@@ -173,6 +175,9 @@ pub(super) fn headers(
     }
 }
 
+/// The last second of the year 9999. The format of dates has no later one.
+const DATE_MAX_S: u64 = 253_402_300_799;
+
 /// Gives `Retry-After` the chosen form.
 pub(super) fn retry_after(choices: &Choices, sent: &mut Sent, clock_ms: i64) {
     match choices.of::<RetryForm>() {
@@ -185,47 +190,12 @@ pub(super) fn retry_after(choices: &Choices, sent: &mut Sent, clock_ms: i64) {
                 if *name == "retry-after"
                     && let Ok(seconds) = value.parse::<i64>()
                 {
-                    *value = http_date(clock_ms.div_euclid(1_000) + seconds);
+                    let now_s = clock_ms.div_euclid(1_000);
+                    let unix_s = u64::try_from(now_s.saturating_add(seconds)).unwrap_or_default();
+                    let since = Duration::from_secs(unix_s.min(DATE_MAX_S));
+                    *value = httpdate::fmt_http_date(UNIX_EPOCH + since);
                 }
             }
         }
-    }
-}
-
-/// A Unix time in seconds in the date format of HTTP: `Sun, 06 Nov 1994 08:49:37 GMT`.
-fn http_date(unix_s: i64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let (days, second) = (unix_s.div_euclid(86_400), unix_s.rem_euclid(86_400));
-    // Days since 0000-03-01, in eras of 400 years; each era has 146,097 days.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = (month + 2) % 12;
-    let year = year_of_era + era * 400 + i64::from(month < 2);
-    format!(
-        "{}, {day:02} {} {year} {:02}:{:02}:{:02} GMT",
-        DAYS[days.rem_euclid(7) as usize],
-        MONTHS[month as usize],
-        second / 3_600,
-        second / 60 % 60,
-        second % 60,
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_have_the_http_format() {
-        assert_eq!(http_date(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
-        assert_eq!(http_date(1_709_164_800), "Thu, 29 Feb 2024 00:00:00 GMT");
-        assert_eq!(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
     }
 }

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-use crate::fixture::{Sent, Venue};
+use crate::fixture::{Sent, Venue, fields};
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
@@ -37,15 +37,6 @@ async fn next(socket: &mut Socket) -> Value {
             _ => {}
         }
     }
-}
-
-fn fields(value: &Value) -> BTreeSet<&str> {
-    value
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect()
 }
 
 #[tokio::test]

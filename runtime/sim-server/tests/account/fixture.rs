@@ -1,6 +1,6 @@
 //! A server, and raw HTTP requests that are sent exactly as the test wrote them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -162,6 +162,12 @@ impl Venue {
         let signature = wallet.sign(&domain.digest(text.as_bytes()));
         format!("{text}&signature={signature}")
     }
+}
+
+/// The names of an object's fields.
+pub fn fields(value: &Value) -> BTreeSet<&str> {
+    let object = value.as_object().unwrap();
+    object.keys().map(String::as_str).collect()
 }
 
 /// The text with a timestamp at its end.

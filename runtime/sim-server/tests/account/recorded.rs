@@ -1,7 +1,7 @@
 //! A recording that states only tick and step: the venue enforces the rules that it announces.
 
 use serde_json::Value;
-use windvane_model::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::instrument::{Filters, LotSize, PriceFilter};
 use windvane_model::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
 use windvane_protocol::Assets;
 use windvane_sim_server::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
@@ -17,15 +17,6 @@ fn recording() -> Recording {
         step_size: 1,
     });
     let instrument = Instrument {
-        surface: Surface::Futures,
-        symbol: "BTCUSDT".to_owned(),
-        status: SymbolStatus::Trading,
-        base: assets.id("BTC"),
-        quote: assets.id("USDT"),
-        price_scale: 1,
-        qty_scale: 3,
-        price_precision: None,
-        qty_precision: None,
         filters: Filters {
             price: Some(PriceFilter {
                 tick_size: 1,
@@ -35,11 +26,12 @@ fn recording() -> Recording {
             market_lot_size: lot,
             ..Filters::default()
         },
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
+        ..Instrument::unrestricted(
+            Surface::Futures,
+            "BTCUSDT",
+            [assets.id("BTC"), assets.id("USDT")],
+            [1, 3],
+        )
     };
     let open = || -> Option<RecordedEvents> {
         let level = |price| Level { price, qty: 5_000 };

@@ -2,20 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use crate::fixture::Venue;
+use crate::fixture::{Venue, fields};
 
 const LIMIT: &str = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=50000";
-
-fn fields(value: &Value) -> BTreeSet<&str> {
-    value
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect()
-}
 
 #[tokio::test]
 async fn an_order_has_the_documented_fields_on_each_route() {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::http;
 use crate::venue::Venue;
 
 async fn account(venue: &Venue) -> Value {
@@ -119,9 +120,7 @@ async fn new_rules_apply_to_exchange_information_and_orders() {
     venue.act(rules).await;
     assert_eq!(venue.place("a").await.unwrap().json()["code"], -4164);
     let address = venue.running.addresses.futures;
-    let info = venue
-        .send(address, "GET", "/fapi/v1/exchangeInfo", "", "")
-        .await;
+    let info = http::send(address, "GET", "/fapi/v1/exchangeInfo", "", "").await;
     let info = info.unwrap().json();
     let symbols = info["symbols"].as_array().unwrap();
     let symbol = symbols.iter().find(|s| s["symbol"] == "BTCUSDT").unwrap();

@@ -7,6 +7,9 @@
     reason = "a panic is how a test fails"
 )]
 
+#[path = "../common/http.rs"]
+mod http;
+
 mod actions;
 mod events;
 mod page;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::timeout;
 
+use crate::http;
 use crate::venue::Venue;
 
 #[tokio::test]
@@ -107,8 +108,7 @@ async fn a_ban_states_its_length_like_a_real_one() {
     let venue = Venue::start().await;
     let time = async || {
         let address = venue.running.addresses.futures;
-        venue
-            .send(address, "GET", "/fapi/v1/time", "", "")
+        http::send(address, "GET", "/fapi/v1/time", "", "")
             .await
             .unwrap()
     };
@@ -169,7 +169,7 @@ async fn the_same_seed_affects_the_same_requests() {
         let mut story = Vec::new();
         for _ in 0..24 {
             let address = venue.running.addresses.futures;
-            let answer = venue.send(address, "GET", "/fapi/v1/time", "", "").await;
+            let answer = http::send(address, "GET", "/fapi/v1/time", "", "").await;
             story.push(answer.unwrap().status);
         }
         stories.push(story);

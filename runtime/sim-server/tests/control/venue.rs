@@ -1,39 +1,19 @@
 //! A server for each test, and a client that uses only sockets.
 
-use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::StreamExt;
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use windvane_protocol::sign::hmac::hex_hmac;
 use windvane_sim_server::{Running, Settings, start};
 
+use crate::http::{Response, send};
+
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
-
-/// A response as it was received.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: String,
-}
-
-impl Answer {
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
-    }
-
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        let mut found = lines.filter(|(key, _)| key.eq_ignore_ascii_case(name));
-        found.next().map(|(_, value)| value)
-    }
-}
 
 pub struct Venue {
     pub running: Running,
@@ -45,36 +25,9 @@ impl Venue {
         Self { running }
     }
 
-    /// Sends a request; `None` if the connection ends without a response.
-    pub async fn send(
-        &self,
-        address: SocketAddr,
-        method: &str,
-        path: &str,
-        headers: &str,
-        body: &str,
-    ) -> Option<Answer> {
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        let length = body.len();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
-             Content-Length: {length}\r\n{headers}\r\n{body}"
-        );
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        let status = head.split(' ').nth(1)?.parse().ok()?;
-        Some(Answer {
-            status,
-            head: head.to_owned(),
-            body: body.to_owned(),
-        })
-    }
-
-    pub async fn control(&self, method: &str, path: &str, body: &str) -> Answer {
+    pub async fn control(&self, method: &str, path: &str, body: &str) -> Response {
         let address = self.running.addresses.control;
-        self.send(address, method, path, "", body).await.unwrap()
+        send(address, method, path, "", body).await.unwrap()
     }
 
     /// Turns a switch on and returns its id.
@@ -95,7 +48,7 @@ impl Venue {
     }
 
     /// Sends a signed request (v1) of the first account.
-    pub async fn signed(&self, method: &str, path: &str, params: &str) -> Option<Answer> {
+    pub async fn signed(&self, method: &str, path: &str, params: &str) -> Option<Response> {
         let keys = &self.running.accounts[0];
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let params = format!("{params}&timestamp={}", now.as_millis());
@@ -108,11 +61,11 @@ impl Venue {
         };
         let path = format!("{path}?{params}&signature={signature}");
         let key = format!("X-MBX-APIKEY: {}\r\n", keys.api_key);
-        self.send(address, method, &path, &key, "").await
+        send(address, method, &path, &key, "").await
     }
 
     /// Places a futures order far from the market.
-    pub async fn place(&self, id: &str) -> Option<Answer> {
+    pub async fn place(&self, id: &str) -> Option<Response> {
         let params = format!(
             "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.01&price=30000&\
              newClientOrderId={id}"
@@ -133,8 +86,7 @@ impl Venue {
         let keys = &self.running.accounts[0];
         let key = format!("X-MBX-APIKEY: {}\r\n", keys.api_key);
         let address = self.running.addresses.futures;
-        let answer = self
-            .send(address, "POST", "/fapi/v1/listenKey", &key, "")
+        let answer = send(address, "POST", "/fapi/v1/listenKey", &key, "")
             .await
             .unwrap();
         let listen_key = answer.json()["listenKey"].as_str().unwrap().to_owned();

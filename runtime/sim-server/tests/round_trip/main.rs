@@ -4,6 +4,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[path = "../common/http.rs"]
+mod http;
+#[path = "../common/keys.rs"]
+mod keys;
+#[path = "../common/own_client.rs"]
+mod own_client;
 mod setup;
 
 use std::collections::BTreeMap;
@@ -16,7 +22,9 @@ use windvane_protocol::sign::{ApiKey, Credentials, SolanaKey};
 use windvane_protocol::wire::{Parameters, answers, examples, futures, read};
 use windvane_sim_server::AccountKeys;
 
-use setup::{Setup, alone, client, done, example, set, wallet};
+use keys::wallet;
+use own_client::done;
+use setup::{Setup, alone, client, example, set};
 
 /// Documented fields that a response may lack, because they belong to one order type or one
 /// position mode.

@@ -1,24 +1,22 @@
 //! A server, its client, and the state that a route needs before it can be called.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use rust_decimal::Decimal;
-use secrecy::SecretString;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use windvane_client::call::{Call, Options};
-use windvane_client::{
-    Addresses, Api, Client, Outcome, RawAnswer, Refusal, Settings as ClientSettings,
-};
+use windvane_client::{Api, Client, Outcome, RawAnswer, Refusal};
 use windvane_protocol::Brand;
 use windvane_protocol::route::{InnerSignature, Listing, Route, Surface};
-use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network, SolanaKey, Wallet};
+use windvane_protocol::sign::Credentials;
 use windvane_protocol::wire::enums::{
     MarginType, OrderType, PositionSide, PrivacyStatus, Side, TimeInForce,
 };
 use windvane_protocol::wire::{Parameters, chain, examples, futures, spot};
-use windvane_sim_server::{AccountKeys, LimitSettings, Running, Settings, Source, start};
+use windvane_sim_server::{LimitSettings, Running, Settings, Source, start};
+
+use crate::keys::{credentials, solana_key};
+use crate::own_client::done;
+use crate::{http, own_client};
 
 /// The pairs for resting orders, for isolated positions, and for no activity at all.
 const PAIR: &str = "BTCUSDT";
@@ -221,7 +219,7 @@ impl Setup {
             "futures.force_orders" => {
                 self.hold(PAIR, Decimal::new(1, 2)).await;
                 let act = r#"{"act":"adl","symbol":"BTCUSDT","quantity":"0.001"}"#;
-                control(self.running.addresses.control, act).await;
+                http::succeed(self.running.addresses.control, "POST", "/act", act).await;
             }
             "futures.keepalive_listen_key" | "futures.close_listen_key" => {
                 done(self.client.futures().create_listen_key().await);
@@ -327,18 +325,10 @@ impl Setup {
             self.user
         );
         let address = self.running.addresses.futures;
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        let (method, path) = (route.method, brand().fill(listing.path));
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\
-             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        let (_, json) = answer.split_once("\r\n\r\n").unwrap();
-        let json: serde_json::Value = serde_json::from_str(json).unwrap();
+        let (method, path) = (route.method.to_string(), brand().fill(listing.path));
+        let form = "Content-Type: application/x-www-form-urlencoded\r\n";
+        let json = http::send(address, &method, &path, form, &body).await;
+        let json = json.unwrap().json();
         let code = json["code"].as_i64().unwrap_or_default();
         (code, json["msg"].to_string())
     }
@@ -357,44 +347,8 @@ fn brand() -> Brand {
     brand
 }
 
-fn solana_key() -> SolanaKey {
-    SolanaKey::from_seed(&[9; 32])
-}
-
-pub fn wallet(key: &str) -> Wallet {
-    Wallet::from_hex(&SecretString::from(key)).unwrap()
-}
-
-pub fn credentials(keys: &AccountKeys) -> Credentials {
-    let secret = SecretString::from(keys.api_secret.as_str());
-    Credentials {
-        api_key: Some(ApiKey::new(keys.api_key.clone(), secret)),
-        user: None,
-        signer: Some(wallet(&keys.signer_key)),
-        wallet: Some(wallet(&keys.user_key)),
-        solana: Some(solana_key()),
-    }
-}
-
 pub fn client(running: &Running, credentials: Credentials) -> Client {
-    let at = running.addresses;
-    let mut addresses = Addresses::default();
-    for (surface, address) in [
-        (Surface::Spot, at.spot),
-        (Surface::Futures, at.futures),
-        (Surface::Chain, at.chain),
-        (Surface::Rpc, at.rpc),
-    ] {
-        let address = format!("http://{address}");
-        addresses = addresses.rest(surface, &address).unwrap();
-    }
-    let dialect = Dialect {
-        brand: brand(),
-        network: Network::Mainnet,
-        recv_window_ms: Some(5_000),
-    };
-    let settings = ClientSettings::new(addresses, dialect, credentials);
-    let client = Client::new(settings).unwrap();
+    let client = Client::new(own_client::settings(running, brand(), credentials)).unwrap();
     client.with_patience(Duration::from_secs(30))
 }
 
@@ -404,26 +358,6 @@ pub fn alone(route: &Route, listing: &'static Listing) -> &'static Route {
         listings: std::slice::from_ref(listing),
         ..*route
     }))
-}
-
-#[track_caller]
-pub fn done<T: std::fmt::Debug>(outcome: Outcome<T>) -> T {
-    match outcome.into_result() {
-        Ok(answer) => answer,
-        Err(other) => panic!("{other}"),
-    }
-}
-
-/// Performs an action through the control port.
-async fn control(address: SocketAddr, act: &str) {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let length = act.len();
-    let head = "POST /act HTTP/1.1\r\nHost: control\r\nConnection: close\r\n";
-    let request = format!("{head}Content-Length: {length}\r\n\r\n{act}");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 pub fn example(name: &str) -> examples::Example {

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use futures_util::StreamExt;
 use secrecy::SecretString;
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 use windvane_protocol::sign::hmac::hex_hmac;
 use windvane_sim_server::Running;
+
+use crate::http;
 
 /// The response to an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,12 +75,11 @@ const CONTROL_PATIENCE: Duration = Duration::from_secs(30);
 /// Sends a request to the control port, which always responds.
 pub async fn control(running: &Running, method: &str, path: &str, body: &str) -> (u16, Value) {
     let address = running.addresses.control;
-    let talk = talk(address, method, path, "", body);
-    let answer = timeout(CONTROL_PATIENCE, talk)
-        .await
-        .expect("a response in time");
-    let (status, text) = answer.expect("a complete response");
-    (status, serde_json::from_str(&text).expect("JSON"))
+    let sent = http::send(address, method, path, "", body);
+    let answer = timeout(CONTROL_PATIENCE, sent).await;
+    let answer = answer.expect("a response in time");
+    let answer = answer.expect("a complete response");
+    (answer.status, answer.json())
 }
 
 /// Sends a request and reads the response; `None` if the response is not complete.
@@ -91,28 +90,9 @@ pub async fn exchange(
     headers: &str,
     body: &str,
 ) -> Option<(u16, String)> {
-    let talk = talk(address, method, path, headers, body);
-    timeout(PATIENCE, talk).await.ok()?
-}
-
-async fn talk(
-    address: SocketAddr,
-    method: &str,
-    path: &str,
-    headers: &str,
-    body: &str,
-) -> Option<(u16, String)> {
-    let mut stream = TcpStream::connect(address).await.ok()?;
-    let length = body.len();
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
-         Content-Length: {length}\r\n{headers}\r\n{body}"
-    );
-    stream.write_all(request.as_bytes()).await.ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+    let sent = http::send(address, method, path, headers, body);
+    let answer = timeout(PATIENCE, sent).await.ok()??;
+    Some((answer.status, answer.body))
 }
 
 /// Codes that leave the outcome of an order unknown.

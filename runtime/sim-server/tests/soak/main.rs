@@ -11,6 +11,9 @@
     reason = "a panic is how a test fails"
 )]
 
+#[path = "../common/http.rs"]
+mod http;
+
 mod chaos;
 mod client;
 mod state_report;

@@ -4,17 +4,15 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use secrecy::SecretString;
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use windvane_protocol::Brand;
 use windvane_protocol::route::{Method, Surface, Version, named};
-use windvane_protocol::sign::{
-    ApiKey, Credentials, Dialect, Network, Prepared, SolanaKey, Stamp, Wallet, prepare,
-};
+use windvane_protocol::sign::{Credentials, Dialect, Network, Prepared, Stamp, prepare};
 use windvane_protocol::wire::Parameters;
 use windvane_sim_server::{AccountKeys, Running, Settings, start};
+
+pub use crate::keys::wallet;
+use crate::{http, keys};
 
 pub const V1: Option<Version> = Some(Version::V1);
 pub const V3: Option<Version> = Some(Version::V3);
@@ -73,17 +71,7 @@ impl Venue {
 
     /// All credentials of a user in the ready line.
     pub fn credentials(&self, user: usize) -> Credentials {
-        let keys = self.keys(user);
-        Credentials {
-            api_key: Some(ApiKey::new(
-                keys.api_key.clone(),
-                SecretString::from(keys.api_secret.as_str()),
-            )),
-            user: None,
-            signer: Some(wallet(&keys.signer_key)),
-            wallet: Some(wallet(&keys.user_key)),
-            solana: Some(SolanaKey::from_seed(&[9; 32])),
-        }
+        keys::credentials(self.keys(user))
     }
 
     /// Sends a request of the first user.
@@ -191,10 +179,6 @@ fn plain(value: &Value) -> String {
     }
 }
 
-pub fn wallet(key: &str) -> Wallet {
-    Wallet::from_hex(&SecretString::from(key)).unwrap()
-}
-
 /// The present time, with a nonce that is unique in this process.
 pub fn stamp() -> Stamp {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -211,31 +195,20 @@ pub fn stamp() -> Stamp {
 }
 
 async fn send(address: SocketAddr, prepared: &Prepared) -> Answered {
-    let query = prepared
-        .query
-        .as_ref()
-        .map(|query| format!("?{query}"))
-        .unwrap_or_default();
-    let body = prepared.body.as_deref().unwrap_or_default();
+    let query = prepared.query.as_ref();
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
     let headers = prepared.headers.iter();
-    let headers: Vec<_> = headers
-        .map(|(name, value)| format!("{name}: {value}\r\n"))
-        .collect();
-    let request = format!(
-        "{} {}{query} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\
-         {}\r\n{body}",
-        prepared.method,
-        prepared.path,
-        body.len(),
-        headers.concat(),
+    let headers = headers.map(|(name, value)| format!("{name}: {value}\r\n"));
+    let answer = http::send(
+        address,
+        &prepared.method.to_string(),
+        &format!("{}{query}", prepared.path),
+        &headers.collect::<String>(),
+        prepared.body.as_deref().unwrap_or_default(),
     );
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await.unwrap();
-    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+    let answer = answer.await.unwrap();
     Answered {
-        status: head.split(' ').nth(1).unwrap().parse().unwrap(),
-        body: serde_json::from_str(body).unwrap(),
+        status: answer.status,
+        body: answer.json(),
     }
 }

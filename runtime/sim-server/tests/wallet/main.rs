@@ -3,6 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[path = "../common/http.rs"]
+mod http;
+#[path = "../common/keys.rs"]
+mod keys;
+
 mod agents;
 mod api_keys;
 mod fixture;

@@ -13,7 +13,7 @@
 pub mod ledger;
 
 use windvane_model::decimal::MARK_SCALE;
-use windvane_model::instrument::{Filters, LotSize, PriceFilter, SymbolStatus};
+use windvane_model::instrument::{Filters, LotSize, PriceFilter};
 use windvane_model::protocol::{
     AccountReason, AccountUpdate, Fill, OrderReport, OrderUpdate, Outcome,
 };
@@ -32,15 +32,6 @@ pub const BTC: AssetId = AssetId(1);
 /// Prices in tenths, quantities in thousandths.
 pub fn instrument(surface: Surface) -> Instrument {
     Instrument {
-        surface,
-        symbol: "BTCUSDT".into(),
-        status: SymbolStatus::Trading,
-        base: BTC,
-        quote: USDT,
-        price_scale: 1,
-        qty_scale: 3,
-        price_precision: None,
-        qty_precision: None,
         filters: Filters {
             price: Some(PriceFilter {
                 min_price: 1,
@@ -54,11 +45,7 @@ pub fn instrument(surface: Surface) -> Instrument {
             }),
             ..Filters::default()
         },
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
+        ..Instrument::unrestricted(surface, "BTCUSDT", [BTC, USDT], [1, 3])
     }
 }
 

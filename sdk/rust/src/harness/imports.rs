@@ -17,9 +17,6 @@ pub(super) fn lend(desk: &mut Desk, callback: impl FnOnce()) {
     DESK.with_borrow_mut(|slot| std::mem::swap(slot, desk));
 }
 
-/// The contract's value for a missing value.
-const NONE: i64 = i64::MIN;
-
 pub(crate) mod orders {
     use super::DESK;
     use crate::instrument::InstrumentId;
@@ -63,9 +60,10 @@ pub(crate) mod orders {
 }
 
 pub(crate) mod account {
-    use super::{DESK, NONE};
+    use super::DESK;
     use crate::harness::desk::DeskOrder;
     use crate::instrument::InstrumentId;
+    use crate::number::NONE;
     use crate::order::{OrderId, Side};
 
     pub(crate) fn position(instrument: u32, side: u32, field: u32) -> i64 {
@@ -125,8 +123,9 @@ pub(crate) mod account {
 }
 
 pub(crate) mod market {
-    use super::{DESK, NONE};
+    use super::DESK;
     use crate::instrument::InstrumentId;
+    use crate::number::NONE;
 
     pub(crate) fn book(instrument: u32, side: u32, level: u32, field: u32) -> i64 {
         let level = DESK.with_borrow(|desk| {

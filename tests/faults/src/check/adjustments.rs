@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, RequestId, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -145,10 +145,6 @@ impl Check for Adjustments {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

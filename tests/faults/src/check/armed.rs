@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Check;
 use super::orders::Orders;
 use super::wire::{self, Placed, RequestKind};
-use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, RequestId, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -176,10 +176,6 @@ impl Check for Armed {
             _ => {}
         }
         self.orders.see(entry);
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, RequestId, WitnessEvent};
 
 /// A client that counts whole milliseconds may be early by less than one. The response with the
 /// wait time was in flight for longer than that, so the venue does not notice.
@@ -78,10 +78,6 @@ impl Check for Bans {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

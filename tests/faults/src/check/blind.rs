@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, RequestId, WitnessEvent};
 
 /// A PING leaves every 10 s and must be answered within 10 s (`docs/promises.md#4-dead-mans-switch`).
 /// So a stream that is alive shows something within this time. The runtime doubts it after 15 s.
@@ -152,10 +152,6 @@ impl Check for Blind {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

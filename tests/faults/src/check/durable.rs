@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -58,10 +58,6 @@ impl Check for Durable {
             },
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire::{self, Placed, RequestKind};
-use crate::witness::{Entry, PositionView, Rest, View, WitnessEvent};
+use crate::witness::{Entry, PositionView, View, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -85,10 +85,6 @@ impl Check for Exits {
                 ));
             }
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use rust_decimal::Decimal;
 use super::Check;
 use super::orders::{Orders, Own};
 use super::wire::{self, Placed, RequestKind};
-use crate::witness::{Entry, LimitTerms, ProcessEvent, Rest, Terms, WitnessEvent};
+use crate::witness::{Entry, LimitTerms, ProcessEvent, Terms, WitnessEvent};
 
 /// Tolerance in hundredths of the limit: prices move between the intent and the sending, and the
 /// runtime values positions at the mark price.
@@ -284,10 +284,6 @@ impl Check for Exposure {
             _ => {}
         }
         self.orders.see(entry);
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

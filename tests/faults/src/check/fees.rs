@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Answer, Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
+use crate::witness::{Answer, Entry, ProcessEvent, RequestId, WitnessEvent};
 
 /// The quote asset of every instrument.
 const QUOTE: &str = "USDT";
@@ -250,10 +250,6 @@ impl Check for Fees {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

@@ -10,12 +10,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::Check;
 use super::wire;
-use crate::witness::{Answer, Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
+use crate::witness::{Answer, Entry, ProcessEvent, RequestId, Terms, WitnessEvent};
 
 /// Everything must be closed within this time.
 const WITHIN_NS: i64 = 20_000_000_000;
@@ -135,33 +134,15 @@ impl Flattened {
             return Ok(());
         }
         let account = &truth["accounts"][0];
-        let rows = |name: &str| account[name].as_array().into_iter().flatten();
-        let number = |row: &Value| row.get("order_id").and_then(Value::as_i64);
-        let ids: BTreeMap<_, _> = rows("orders")
-            .filter_map(|order| Some((number(order)?, wire::text(order, "client_order_id")?)))
-            .collect();
-        for position in rows("positions") {
-            let book = wire::book_of(position);
-            if !self.instruments.contains(wire::instrument_of(&book)) {
-                continue;
-            }
-            let others = rows("trades").filter(|trade| {
-                let id = number(trade).and_then(|number| ids.get(&number));
-                let own = id.is_some_and(|id| self.strategies.contains(wire::strategy(id)));
-                !own && wire::book_of(trade) == book
-            });
-            let by_hand: Decimal = others.filter_map(|trade| wire::number(trade, "qty")).sum();
-            let left = wire::number(position, "qty").unwrap_or_default().abs();
-            if left > by_hand {
-                return Err(format!(
-                    "the flatten began {} s ago, and requests are answered for {} s; the \
-                     account still holds {left} of {book}, of which others traded {by_hand}",
-                    (now_ns - since_ns) / 1_000_000_000,
-                    (now_ns - from_ns) / 1_000_000_000,
-                ));
-            }
-        }
-        Ok(())
+        let flat = wire::is_flat(account, &self.strategies, &self.instruments);
+        flat.map_err(|rest| {
+            format!(
+                "the flatten began {} s ago, and requests are answered for {} s; the account still \
+                 holds {rest}",
+                (now_ns - since_ns) / 1_000_000_000,
+                (now_ns - from_ns) / 1_000_000_000,
+            )
+        })
     }
 }
 
@@ -231,10 +212,6 @@ impl Check for Flattened {
             WitnessEvent::Closing(truth) => return self.judge(truth, now_ns),
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use rust_decimal::Decimal;
 
 use super::Check;
 use super::wire::{self, Report, RequestKind};
-use crate::witness::{Entry, ProcessEvent, Request, RequestId, Rest, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, Request, RequestId, WitnessEvent};
 
 /// Cancels must leave within this time. An order of unknown state is queried first, and the
 /// response may take as long as a request may.
@@ -228,10 +228,6 @@ impl Check for Halted {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

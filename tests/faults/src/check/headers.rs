@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, RequestId, WitnessEvent};
 
 /// Weight of a minute on futures (docs/interface/limits.md#limits-in-force).
 const LIMIT: u32 = 2_400;
@@ -68,10 +68,6 @@ impl Check for Headers {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

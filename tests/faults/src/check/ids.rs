@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, Rest, WitnessEvent};
+use crate::witness::{Entry, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -33,10 +33,6 @@ impl Check for Ids {
         if !nonce.is_empty() && !self.nonces.insert(nonce.to_owned()) {
             return Err(format!("nonce {nonce} was sent before"));
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The runtime checks its own books in every build. It must never find a contradiction.
 
 use super::Check;
-use crate::witness::{Entry, Rest, WitnessEvent};
+use crate::witness::{Entry, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -19,9 +19,5 @@ impl Check for Invariants {
             }
             _ => Ok(()),
         }
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
-        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Check;
 use super::orders::Orders;
 use super::wire;
-use crate::witness::{Entry, RequestId, Rest, Terms, WitnessEvent};
+use crate::witness::{Entry, RequestId, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -88,10 +88,6 @@ impl Check for Lagging {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

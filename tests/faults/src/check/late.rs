@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, Rest, WitnessEvent};
+use crate::witness::{Entry, WitnessEvent};
 
 /// The longest time from the release of an order to its bytes on the wire.
 const WITHIN_NS: i64 = 1_050_000_000;
@@ -47,10 +47,6 @@ impl Check for Late {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

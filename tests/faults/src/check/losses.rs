@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire;
-use crate::witness::{BalanceView, Entry, ProcessEvent, Rest, Terms, View, WitnessEvent};
+use crate::witness::{BalanceView, Entry, ProcessEvent, Terms, View, WitnessEvent};
 
 const DAY_NS: i64 = 86_400_000_000_000;
 /// Tolerance for rounding, and for funding in flight, in hundredths of the limit.
@@ -277,10 +277,6 @@ impl Check for Losses {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -61,10 +61,6 @@ impl Check for Margin {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Check;
 use super::wire::{self, Placed, RequestKind};
-use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, RequestId, Terms, WitnessEvent};
 
 /// A mode of the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,10 +149,6 @@ impl Check for Modes {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

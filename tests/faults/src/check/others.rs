@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -96,10 +96,6 @@ impl Check for Others {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

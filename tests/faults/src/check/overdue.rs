@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::Check;
 use super::orders::Orders;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, Rest, Terms, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, Terms, WitnessEvent};
 
 /// The rule. It does not matter whether a request was answered: a lost request is sent again.
 #[derive(Debug)]
@@ -145,10 +145,6 @@ impl Check for Overdue {
         }
         self.orders.see(entry);
         self.in_time(entry.at_ns)
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
-        Ok(())
     }
 }
 

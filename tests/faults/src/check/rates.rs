@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, Rest, Terms, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, Terms, WitnessEvent};
 
 /// A minute minus the tolerance for reading the clock.
 const MINUTE_NS: i64 = 60_000_000_000 - 1_000_000;
@@ -83,10 +83,6 @@ impl Check for Rates {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

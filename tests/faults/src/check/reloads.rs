@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Check;
-use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -47,10 +47,6 @@ impl Check for Reloads {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, RequestId, Terms, WitnessEvent};
 
 /// Tolerance for a request that was decided just before the stream ended.
 const DECIDED_NS: i64 = 1_000_000_000;
@@ -213,10 +213,6 @@ impl Check for Renewals {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::Check;
 use super::wire::{self, Placed, RequestKind};
-use crate::witness::{Entry, Rest, View, WitnessEvent};
+use crate::witness::{Entry, View, WitnessEvent};
 
 /// An order is sent within this time after its intent, nanoseconds.
 const ON_ITS_WAY_NS: i64 = 60_000_000_000;
@@ -65,10 +65,6 @@ impl Check for Sides {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

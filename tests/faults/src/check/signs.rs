@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, RequestId, WitnessEvent};
 
 /// Tolerance for a sign that was decided just before a failure.
 const DECIDED_NS: i64 = 1_000_000_000;
@@ -102,10 +102,6 @@ impl Check for Signs {
             WitnessEvent::Heartbeat => return self.given(entry.at_ns),
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

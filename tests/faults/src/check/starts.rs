@@ -4,7 +4,7 @@
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, Rest, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, WitnessEvent};
 
 /// The header with the used weight.
 const USED: &str = "x-mbx-used-weight-1m";
@@ -72,10 +72,6 @@ impl Check for Starts {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

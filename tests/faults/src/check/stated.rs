@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, RequestId, WitnessEvent};
 
 /// The runtime waits a quarter of a second for an event. The rest is tolerance for steps of the
 /// clock.
@@ -117,10 +117,6 @@ impl Check for Stated {
             _ => {}
         }
         self.overdue(entry.at_ns)
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
-        Ok(())
     }
 }
 

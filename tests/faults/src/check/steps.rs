@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Check;
 use super::wire;
-use crate::witness::{Entry, ProcessEvent, RequestId, Rest, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, RequestId, WitnessEvent};
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -71,10 +71,6 @@ impl Check for Steps {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

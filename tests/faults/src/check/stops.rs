@@ -11,12 +11,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rust_decimal::Decimal;
 use serde_json::Value;
 
 use super::Check;
 use super::wire::{self, RequestKind};
-use crate::witness::{Entry, ProcessEvent, RequestId, Rest, Terms, WitnessEvent};
+use crate::witness::{Entry, ProcessEvent, RequestId, Terms, WitnessEvent};
 
 /// The rule.
 #[derive(Debug)]
@@ -110,37 +109,10 @@ impl Stops {
             return Err(format!("the run stopped in order, but {id} is still open"));
         }
         if self.on_stop == "flatten" && !self.is_unsure && !self.is_refused {
-            return self.is_flat(account);
-        }
-        Ok(())
-    }
-
-    /// The strategies' possible rest of each instrument: the account's position minus what others
-    /// traded there.
-    fn is_flat(&self, account: &Value) -> Result<(), String> {
-        let rows = |name: &str| account[name].as_array().into_iter().flatten();
-        let number = |row: &Value| row.get("order_id").and_then(Value::as_i64);
-        let ids: BTreeMap<_, _> = rows("orders")
-            .filter_map(|order| Some((number(order)?, wire::text(order, "client_order_id")?)))
-            .collect();
-        for position in rows("positions") {
-            let book = wire::book_of(position);
-            if !self.instruments.contains(wire::instrument_of(&book)) {
-                continue;
-            }
-            let others = rows("trades").filter(|trade| {
-                let id = number(trade).and_then(|number| ids.get(&number));
-                let own = id.is_some_and(|id| self.strategies.contains(wire::strategy(id)));
-                !own && wire::book_of(trade) == book
+            let flat = wire::is_flat(account, &self.strategies, &self.instruments);
+            return flat.map_err(|rest| {
+                format!("the run stopped in order with a flatten, but the account holds {rest}")
             });
-            let by_hand: Decimal = others.filter_map(|trade| wire::number(trade, "qty")).sum();
-            let left = wire::number(position, "qty").unwrap_or_default().abs();
-            if left > by_hand {
-                return Err(format!(
-                    "the run stopped in order with a flatten, but the account holds {left} of \
-                     {book}, of which others traded {by_hand}"
-                ));
-            }
         }
         Ok(())
     }
@@ -200,10 +172,6 @@ impl Check for Stops {
             }
             _ => {}
         }
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

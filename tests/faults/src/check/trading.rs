@@ -13,9 +13,7 @@ use rust_decimal::Decimal;
 use super::Check;
 use super::orders::Orders;
 use super::wire::{self, RequestKind};
-use crate::witness::{
-    Answer, Entry, IntentTerms, ProcessEvent, RequestId, Rest, Terms, WitnessEvent,
-};
+use crate::witness::{Answer, Entry, IntentTerms, ProcessEvent, RequestId, Terms, WitnessEvent};
 
 /// A run must leave the state ready within this time.
 const NOTICED_NS: i64 = 2_000_000_000;
@@ -231,10 +229,6 @@ impl Check for Trading {
             _ => {}
         }
         self.orders.see(entry);
-        Ok(())
-    }
-
-    fn at_rest(&mut self, _: &Rest) -> Result<(), String> {
         Ok(())
     }
 }

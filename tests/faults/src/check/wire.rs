@@ -1,6 +1,8 @@
 //! The venue's protocol as far as the rules need it, written from the documents: orders, cancels,
 //! countdowns, order objects and order events.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rust_decimal::Decimal;
 use serde_json::Value;
 
@@ -255,6 +257,42 @@ pub fn decimal(text: &str) -> Decimal {
 /// The strategy in an own id `<strategy>.<epoch>.<sequence>` (`docs/promises.md#1-order-ids`).
 pub fn strategy(id: &str) -> &str {
     id.split('.').next().unwrap_or_default()
+}
+
+/// Whether the strategies can hold nothing in these instruments: no position of the account is
+/// larger than what others traded there.
+///
+/// # Errors
+/// The position that is larger, as text.
+pub fn is_flat(
+    account: &Value,
+    strategies: &BTreeSet<String>,
+    instruments: &BTreeSet<String>,
+) -> Result<(), String> {
+    let rows = |name: &str| account[name].as_array().into_iter().flatten();
+    let order_id = |row: &Value| row.get("order_id").and_then(Value::as_i64);
+    let ids: BTreeMap<_, _> = rows("orders")
+        .filter_map(|order| Some((order_id(order)?, text(order, "client_order_id")?)))
+        .collect();
+    for position in rows("positions") {
+        let book = book_of(position);
+        if !instruments.contains(instrument_of(&book)) {
+            continue;
+        }
+        let others = rows("trades").filter(|trade| {
+            let id = order_id(trade).and_then(|id| ids.get(&id));
+            let own = id.is_some_and(|id| strategies.contains(strategy(id)));
+            !own && book_of(trade) == book
+        });
+        let by_hand: Decimal = others.filter_map(|trade| number(trade, "qty")).sum();
+        let held = number(position, "qty").unwrap_or_default().abs();
+        if held > by_hand {
+            return Err(format!(
+                "{held} of {book}, of which others traded {by_hand}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn instrument(request: &Request) -> String {

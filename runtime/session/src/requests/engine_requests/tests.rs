@@ -1,26 +1,21 @@
-use std::sync::Arc;
-
-use secrecy::SecretString;
-use windvane_client_core::budget::{Cost, Shares};
-use windvane_client_core::gateway::{Answer, Identity, Unsigned};
-use windvane_client_core::nonce::Nonces;
+use windvane_client_core::budget::Cost;
+use windvane_client_core::gateway::{Answer, Unsigned};
 use windvane_client_core::outcome::Refusal;
-use windvane_client_core::{Api, CalledRoute, Gateway, Lost};
-use windvane_model::instrument::{Filters, SymbolStatus};
+use windvane_client_core::{CalledRoute, Lost};
 use windvane_model::refusal::Blame;
 use windvane_model::{
     ClientOrderId, Instrument, InstrumentId, NewOrder, OrderTerms, OrderType, Outcome, Qty, Reply,
     Side, Surface,
 };
+use windvane_protocol::Assets;
 use windvane_protocol::adapter::{FuturesAccount, Names};
 use windvane_protocol::error::{Judgement, Limit, judge};
 use windvane_protocol::route;
-use windvane_protocol::sign::{ApiKey, Credentials, Dialect, Network};
-use windvane_protocol::{Assets, Brand};
 
 use super::*;
-use crate::exchange::{Documented, Signing};
-use crate::requests::{CallAnswer, CallId, RequestTerms};
+use crate::exchange::Signing;
+use crate::requests::{CallAnswer, CallId};
+use crate::testing;
 
 const BTC: InstrumentId = InstrumentId(0);
 const NOW: Time = Time(1_700_000_000_000_000_000);
@@ -28,49 +23,12 @@ const NOW: Time = Time(1_700_000_000_000_000_000);
 fn names() -> Names {
     let mut assets = Assets::default();
     let (base, quote) = (assets.id("BTC"), assets.id("USDT"));
-    let instrument = Instrument {
-        surface: Surface::Futures,
-        symbol: "BTCUSDT".into(),
-        status: SymbolStatus::Trading,
-        base,
-        quote,
-        price_scale: 1,
-        qty_scale: 3,
-        price_precision: None,
-        qty_precision: None,
-        filters: Filters::default(),
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
-    };
+    let instrument = Instrument::unrestricted(Surface::Futures, "BTCUSDT", [base, quote], [1, 3]);
     Names::new(&[instrument], assets.names())
 }
 
 fn requests(signing: Signing) -> Requests {
-    let secret = SecretString::from("secret".to_owned());
-    let identity = Identity {
-        dialect: Dialect {
-            brand: Brand::new("svc").unwrap(),
-            network: Network::Mainnet,
-            recv_window_ms: None,
-        },
-        credentials: Credentials {
-            api_key: Some(ApiKey::new("key", secret)),
-            ..Credentials::default()
-        },
-        spot_api: Api::V1,
-        futures_api: Api::V1,
-        hosts: [const { None }; 4],
-    };
-    let gateway = Gateway::new(identity, Shares::default(), Arc::new(Nonces::new()));
-    let terms = RequestTerms {
-        request: Duration::from_secs(10),
-        countdown: Duration::from_secs(10),
-    };
-    let exchange = Box::new(Documented::new(gateway, false, signing));
-    let mut requests = Requests::new(exchange, terms, NOW, vec![Surface::Futures], 0);
+    let mut requests = testing::requests(testing::gateway(), signing, NOW, Surface::Futures);
     requests.configure(names(), FuturesAccount::Routes);
     requests
 }

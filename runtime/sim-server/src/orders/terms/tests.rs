@@ -1,7 +1,6 @@
 //! The server reads the parameters of an order as the same terms that the engine sent.
 
 use proptest::prelude::*;
-use windvane_model::instrument::{Filters, SymbolStatus};
 use windvane_model::{AssetId, Request};
 use windvane_protocol::adapter::{Adapter, EncodedCall, FuturesAccount, Names};
 
@@ -11,23 +10,12 @@ const FUTURES: InstrumentId = InstrumentId(0);
 const SPOT: InstrumentId = InstrumentId(1);
 
 fn instrument(surface: Surface, price_scale: u8, qty_scale: u8) -> Instrument {
-    Instrument {
+    Instrument::unrestricted(
         surface,
-        symbol: "BTCUSDT".to_owned(),
-        status: SymbolStatus::Trading,
-        base: AssetId(1),
-        quote: AssetId(0),
-        price_scale,
-        qty_scale,
-        price_precision: None,
-        qty_precision: None,
-        filters: Filters::default(),
-        order_types: Vec::new(),
-        times_in_force: Vec::new(),
-        trigger_protect: None,
-        market_take_bound: None,
-        liquidation_fee: None,
-    }
+        "BTCUSDT",
+        [AssetId(1), AssetId(0)],
+        [price_scale, qty_scale],
+    )
 }
 
 /// Scales of prices and quantities, and orders with every field that their surface has.
