@@ -13,8 +13,8 @@ use windvane_model::market_state::{Mark, MarketState, mark_of};
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::orders::{Order, Orders};
 use windvane_model::protocol::BalanceUpdate;
+use windvane_model::state_report::AccountSnapshot;
 use windvane_model::timer::{Timer, Timers};
-use windvane_model::truth::AccountTruth;
 
 use crate::connection::Connection;
 use crate::fee_costs::AssetPrices;
@@ -192,12 +192,12 @@ impl Evidence<'_> {
     pub(crate) fn different_balances<'s>(
         &self,
         surface: Surface,
-        statement: &'s AccountTruth,
+        statement: &'s AccountSnapshot,
     ) -> impl Iterator<Item = &'s BalanceUpdate> {
         let stated = statement.balances.iter();
-        stated.filter(move |told| {
-            let known = self.balance(surface, told.asset).total;
-            !self.is_same(surface, told.asset, told.total, known)
+        stated.filter(move |reported| {
+            let known = self.balance(surface, reported.asset).total;
+            !self.is_same(surface, reported.asset, reported.total, known)
         })
     }
 
