@@ -556,7 +556,7 @@ impl Evidence<'_> {
 
     /// The positions that a pending account event shows as smaller than the books.
     pub fn positions_stated_smaller(&self, surface: Surface) -> Option<SmallerPositions> {
-        let (statement, since) = self.connection(surface)?.reported.as_ref()?;
+        let (statement, since) = self.connection(surface)?.pending_event.as_ref()?;
         if surface != Surface::Futures {
             return None;
         }
