@@ -383,7 +383,7 @@ fn read(latched: &StoredKillSwitch) -> (KillSwitch, String) {
 
 fn latched(switch: KillSwitch, reason: &str) -> StoredKillSwitch {
     let reason = reason.to_owned();
-    match latch {
+    match switch {
         KillSwitch::Clear => StoredKillSwitch::Clear,
         KillSwitch::Paused => StoredKillSwitch::Paused { reason },
         KillSwitch::Halted => StoredKillSwitch::Halted { reason },
