@@ -19,9 +19,7 @@ use std::time::Duration;
 use keys::credentials;
 use own_client::settings;
 use windvane_client::streams::{GapReason, StreamItem, UserStream};
-use windvane_client::{
-    Addresses, Client, Outcome, Settings as ClientSettings, UnknownReason, WaitReason,
-};
+use windvane_client::{Client, Outcome, Settings as ClientSettings, UnknownReason, WaitReason};
 use windvane_protocol::Brand;
 use windvane_protocol::route::Surface;
 use windvane_protocol::user_stream::UserStreamEvent;

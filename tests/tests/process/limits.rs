@@ -14,7 +14,7 @@ use super::support::{self, PATIENCE, REST};
 const START: Duration = Duration::from_secs(20);
 
 /// Asks a run with `on_stop = "flatten"` to end, and waits until nothing is left.
-fn flattens(instance: &mut Instance, venue: &Venue, within: Duration) {
+fn flattens(instance: Instance, venue: &Venue, within: Duration) {
     instance.signal("TERM");
     let status = instance.end_within(within);
     let account = venue.account();
@@ -67,7 +67,7 @@ fn a_stop_flattens_while_others_use_most_of_the_weight() {
     holding(&mut instance, &venue);
     others(&venue, 1_400);
     wait_for_use_by_others(&mut instance, 1_400.0);
-    flattens(&mut instance, &venue, Duration::from_secs(15));
+    flattens(instance, &venue, Duration::from_secs(15));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_stop_waits_out_a_429_and_then_flattens() {
     let ban = json!({"fault": "ban", "status": 429, "retry_after_s": 14, "surface": "futures",
         "for_ms": 14_000});
     venue.control("/faults", &ban);
-    flattens(&mut instance, &venue, Duration::from_secs(40));
+    flattens(instance, &venue, Duration::from_secs(40));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn the_order_limit_allows_cancels_and_closes_are_retried() {
     // The limit ends with the venue's minute, and the test may start at any time within that
     // minute. One second is allowed for rounding.
     assert!(took.as_secs() + 1 >= left_s, "{took:?} < {left_s} s");
-    assert_eq!(positions(&venue.account()), 0);
+    assert_eq!(support::positions(&venue.account()), 0);
 }
 
 /// Runs in documented mode with a reconciliation every 5 s. The run must stay ready.

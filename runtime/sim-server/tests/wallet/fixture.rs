@@ -197,16 +197,14 @@ pub fn stamp() -> Stamp {
 async fn send(address: SocketAddr, prepared: &Prepared) -> Answered {
     let query = prepared.query.as_ref();
     let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    let (method, path) = (prepared.method.to_string(), &prepared.path);
+    let path = format!("{path}{query}");
     let headers = prepared.headers.iter();
     let headers = headers.map(|(name, value)| format!("{name}: {value}\r\n"));
-    let answer = http::send(
-        address,
-        &prepared.method.to_string(),
-        &format!("{}{query}", prepared.path),
-        &headers.collect::<String>(),
-        prepared.body.as_deref().unwrap_or_default(),
-    );
-    let answer = answer.await.unwrap();
+    let headers: String = headers.collect();
+    let body = prepared.body.as_deref().unwrap_or_default();
+    let answer = http::send(address, &method, &path, &headers, body).await;
+    let answer = answer.unwrap();
     Answered {
         status: answer.status,
         body: answer.json(),
