@@ -212,7 +212,7 @@ pub(super) fn kill_switch_seen(latches: &StoredKillSwitches) -> WitnessEvent {
     WitnessEvent::Latched {
         account: word(&latches.account),
         strategies: strategies
-            .map(|(id, own)| (id.clone(), word(&own.latch)))
+            .map(|(id, own)| (id.clone(), word(&own.switch)))
             .collect(),
     }
 }
