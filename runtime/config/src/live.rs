@@ -384,8 +384,8 @@ fn address<'de, D: Deserializer<'de>>(
     }
 }
 
-/// `[venue.names]`: names that replace those derived from the brand
-/// (docs/interface/conventions.md#brand-words).
+/// `[venue.names]`: protocol names of the venue, such as signing domains and path segments. A name
+/// that is not set is derived from the brand (docs/interface/conventions.md#brand-words).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Names {

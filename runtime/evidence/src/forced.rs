@@ -204,8 +204,8 @@ impl ForcedCloses {
         orders.entry(key).or_insert(new)
     }
 
-    /// Marks the order of an event as forced, and takes its part that is booked and that no
-    /// strategy gave up yet. Returns whether it was known to be forced.
+    /// Marks the event's order as forced. Returns whether it was marked before, and its booked part
+    /// that was not yet taken from the strategies.
     pub fn take_reported(&mut self, kind: ForcedClose, update: &OrderUpdate) -> (bool, DueClose) {
         let order = self.order(update);
         let known = order.forced.replace(kind).is_some();
@@ -325,7 +325,7 @@ impl OutsideOrder {
         self.settled += qty;
     }
 
-    /// Takes the part that is booked and that no strategy gave up yet.
+    /// Returns the booked part that was not yet taken from the strategies, and counts it as taken.
     fn take_due(&mut self) -> DueClose {
         let due = DueClose {
             side: self.side,

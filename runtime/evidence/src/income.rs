@@ -103,7 +103,8 @@ pub struct Explained {
 }
 
 impl Incomes {
-    /// The venue may have refused only at that moment.
+    /// A new user stream is connected. The engine may request the income history again, because the
+    /// venue's earlier refusal may have been temporary.
     pub const fn stream_up(&mut self) {
         self.refused = false;
     }

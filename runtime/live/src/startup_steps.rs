@@ -217,8 +217,8 @@ fn copy_ms(config: &Config) -> i64 {
     }
 }
 
-/// The public streams of a run that starts at `now`. The gateway's budgets give the request weight
-/// for polling.
+/// The public streams of a run that starts at `now`. The gateway's budgets state how much request
+/// weight polling may use per minute.
 ///
 /// # Errors
 /// A topic that must be polled cannot be polled.

@@ -23,8 +23,8 @@ use windvane_model::trading::{BlockState, Refusals, TradingBlock, spends};
 
 use crate::refusals::{Crossings, ExitRefusals, Party, count_opening, doubled, pauses};
 
-/// Pause from a block to the first order that tries again, doubled each time up to the second
-/// bound.
+/// The shortest and the longest pause, in milliseconds, before one order is tried again while the
+/// venue refuses orders. Each try doubles the pause.
 const TRIAL_MS: (i64, i64) = (10_000, 600_000);
 
 /// The longest pause between two tries to arm a countdown.

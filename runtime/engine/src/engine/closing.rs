@@ -197,8 +197,8 @@ impl Engine {
         }
     }
 
-    /// Sends closing orders. A live run never gives up, because the venue may accept them again at
-    /// any time.
+    /// Sends closing orders. A live run repeats refused closes without limit, because the venue may
+    /// accept them at any time. A backtest stops after a fixed number of tries.
     pub(super) fn send_closes(&mut self, strategy: StrategyId, closing: Vec<OrderTerms>) {
         let Some(tries) = self.strategies[usize::from(strategy.0)].flattening else {
             return;

@@ -14,8 +14,8 @@ use windvane_model::state_report::AccountTrade;
 use super::Engine;
 
 impl Engine {
-    /// Plans to read the list of the account's trades in the first round after the stream
-    /// connected, because fills may have been missed.
+    /// Plans to read the list of the account's trades, because fills may have been missed: in every
+    /// reconciliation round after the stream connected, until one left nothing unexplained.
     pub(super) fn plan_trades(&mut self, surface: Surface) {
         let instruments = self.instruments_of(surface);
         let Some(connection) = self.connection_mut(surface) else {
