@@ -130,7 +130,7 @@ fn a_strategy_kill_switch_survives_a_lost_journal() {
     instance.until("orders", &|orders| orders_of(orders, "maker") > 0);
     assert_eq!(instance.terminate().code(), Some(0));
     // The restart reports the latched states to strategies that have already started. A replay must
-    // do the same.
+    // report them too.
     let replay = binary::run(["replay".as_ref(), data.as_os_str(), "--verify".as_ref()]);
     assert_eq!(replay.status.code(), Some(0), "{replay:?}");
 }

@@ -391,7 +391,7 @@ pub(super) fn answer_with_trades(
     answer_with_order(account, trades, read, forced, &Outcome::Done(by_hand));
 }
 
-/// The same, with `order` as the response to a query for an outside order.
+/// Like [`answer_with_trades`], with `order` as the response to a query for an outside order.
 pub(super) fn answer_with_order(
     account: &mut Account,
     trades: &[AccountTrade],

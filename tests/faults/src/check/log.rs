@@ -331,7 +331,8 @@ impl Log {
         self.market_of(id, (side, "BOTH"), view, truth)
     }
 
-    /// The same for one position: the side of the order, and `BOTH`, `LONG` or `SHORT`.
+    /// Like [`Self::market`], for an order with this side and this position side: `BOTH`, `LONG` or
+    /// `SHORT`.
     pub fn market_of(
         self,
         id: &str,
@@ -504,7 +505,7 @@ impl Log {
         self.balance_of("futures:USDT", from, to)
     }
 
-    /// The same for any balance.
+    /// The runtime's own value of the balance `of`, before and after a step.
     pub fn balance_of(self, of: &str, from: &str, to: &str) -> Self {
         let process = self.process;
         self.with(WitnessEvent::Balance {
