@@ -38,7 +38,7 @@ pub struct ForcedCloses {
     orders: BTreeMap<(InstrumentId, VenueOrderId), OutsideOrder>,
     /// Pending requests for the forced orders of an instrument.
     pub(crate) asked: BTreeMap<InstrumentId, PendingQuery>,
-    /// The venue's time of the last round that left nothing unexplained.
+    /// The venue's time of the last reconciliation round that left nothing unexplained.
     agreed: BTreeMap<Surface, Time>,
     /// Reports since the operator last resumed, the newest at the end.
     pub reports: ForcedReports,
@@ -259,13 +259,13 @@ impl ForcedCloses {
         Some((order.side, order.position_side, qty))
     }
 
-    /// The venue's time of the last round that left nothing unexplained, less the tolerance of the
-    /// clocks. Also of an earlier process.
+    /// The venue's time of the last reconciliation round that left nothing unexplained, less the
+    /// tolerance of the clocks. Also of an earlier process.
     pub fn agreed_at(&self, surface: Surface) -> Option<Time> {
         self.agreed.get(&surface).copied()
     }
 
-    /// A round left nothing unexplained.
+    /// A reconciliation round left nothing unexplained.
     pub fn note_agreed(&mut self, surface: Surface, at: Time) {
         self.agreed.insert(surface, at);
     }

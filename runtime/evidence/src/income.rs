@@ -197,7 +197,7 @@ impl Incomes {
     /// Takes a page of the history. Returns whether it was the last one.
     pub fn take_page(&mut self, entries: &[Income], more: bool) -> bool {
         let Some(query) = &mut self.query else {
-            // Only the round waits for this response.
+            // Only the reconciliation round waits for this response.
             return true;
         };
         query.found.extend(entries);
@@ -210,8 +210,8 @@ impl Incomes {
         true
     }
 
-    /// Handles a missing history. If requests fail for too long, the engine gives up, because the
-    /// account must be accepted. Returns whether it does.
+    /// Handles a missing history. If requests fail for too long, the engine stops asking and takes
+    /// the balance without a cause, because the account must be accepted. Returns whether it does.
     pub fn note_missing_history(&mut self, no_route: bool, now: Time) -> bool {
         let gives_up = no_route || !self.may_be_late(now);
         self.refused |= gives_up;

@@ -114,7 +114,8 @@ impl LateFee {
         (self.instrument, self.order_id, self.trade_id)
     }
 
-    /// The same fill under the ids of another configuration; `None` if that has no such instrument.
+    /// This fill with the instrument and strategy ids of another configuration; `None` if that has
+    /// no such instrument.
     pub fn renamed(&self, names: &Names) -> Option<Self> {
         let instrument = *names.instruments.get(&self.instrument)?;
         let owner = self.owner;

@@ -353,7 +353,8 @@ impl TradingStatus {
         })
     }
 
-    /// Whether accounts are blocked, and one order may show of each whether that is over.
+    /// Whether accounts are blocked, and on each of them one order may be tried to find out whether
+    /// the venue accepts orders again.
     pub fn are_accounts_on_trial(&self) -> bool {
         let mut of_accounts = self
             .blocks()

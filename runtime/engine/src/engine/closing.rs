@@ -24,8 +24,8 @@ use windvane_model::rules::Rule;
 use super::{Engine, OpenOrders};
 
 /// How many quick tries are made to close a position without a fill in between. After that, a live
-/// run notifies people and tries slowly. A backtest gives up, because its venue never changes its
-/// decision.
+/// run notifies people and tries slowly. A backtest stops trying, because its venue never changes
+/// its decision.
 pub(super) const FLATTEN_TRIES: u32 = 10;
 /// Pause between two quick tries of a live run, doubled each time up to the second bound. The venue
 /// may be unreachable for a while.
