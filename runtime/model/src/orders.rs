@@ -113,7 +113,7 @@ pub struct Order {
     pub client_order_id: ClientOrderId,
     /// The strategy that owns it.
     pub strategy: StrategyId,
-    /// The terms as sent.
+    /// The order's parameters as sent.
     pub terms: OrderTerms,
     /// State.
     pub state: OrderState,

@@ -361,8 +361,8 @@ fn flattens(engine: &Engine, strategy: StrategyId) -> bool {
     engine.kill_switch_of(strategy) == KillSwitch::Halted && engine.is_flattening(strategy)
 }
 
-/// The same for all strategies. Positions that a quarantine or a stop closes do not count, because
-/// the operator did not command that.
+/// Whether the operator's flatten command of the account is not finished. Positions that a
+/// quarantine or a stop closes do not count, because the operator did not command that.
 fn flattens_all(engine: &Engine) -> bool {
     let all = (0..).map(StrategyId);
     let mut all = all.take_while(|strategy| engine.strategy_config(*strategy).is_some());

@@ -167,7 +167,7 @@ impl Venue {
     }
 }
 
-/// Changes of terms.
+/// Changes of rules and leverage brackets, and settings of order ids and finished orders.
 impl Venue {
     /// Gives an instrument new rules: status, filters, precisions, fractions. Open orders stay.
     ///
