@@ -130,7 +130,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The data directory, for epoch, latches and retention.
+    /// The data directory, for epoch, kill switches and retention.
     pub const fn directory(&self) -> &Arc<Directory> {
         &self.directory
     }

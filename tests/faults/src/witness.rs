@@ -293,13 +293,13 @@ pub enum WitnessEvent {
         /// `pause`, `resume`, `halt` or `flatten`.
         command: String,
     },
-    /// The operator was notified that the latches of all commands so far are durable.
+    /// The operator was notified that the kill switches of all commands so far are durable.
     CommandsKept,
-    /// The latches that the file beside the journal has now: `none`, `paused` or `halted`.
+    /// The kill switches in the file beside the journal now: `none`, `paused` or `halted`.
     Latched {
-        /// The latch of the account.
+        /// The kill switch of the account.
         account: String,
-        /// The latches by strategy; missing strategies have `none`.
+        /// The kill switches by strategy; missing strategies have `none`.
         strategies: BTreeMap<String, String>,
     },
     /// The runtime reported that a loss limit of the account halted it. A sample follows.

@@ -216,7 +216,7 @@ impl Log {
         })
     }
 
-    /// The latches that the file beside the journal has.
+    /// The kill switches in the file beside the journal.
     pub fn kill_switch_file(self, account: &str, strategies: &[(&str, &str)]) -> Self {
         let strategies = strategies.iter();
         let of_each = strategies.map(|(id, latch)| ((*id).to_owned(), (*latch).to_owned()));
