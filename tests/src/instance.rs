@@ -79,7 +79,8 @@ impl Instance {
         Admin::of(&self.data)
     }
 
-    /// The same for an instance whose data folder is on a disk that only its process sees.
+    /// A client of its admin server, for an instance whose data folder is on a disk that only its
+    /// process sees.
     pub fn admin_inside(&self) -> Admin {
         Admin::of(&self.inside())
     }

@@ -134,7 +134,8 @@ fn a_kill_switch_known_only_from_its_file_replays() {
     instance.until("orders", &is_not_empty);
     instance.kill();
     for word in ["halt", "flatten"] {
-        // The kill comes right after the command: its latch is durable, its journal record is not.
+        // The kill comes right after the command: its kill switch is durable, its journal record is
+        // not.
         let lost = data.with_extension([word, "lost"].join("-"));
         copied(&data, &lost);
         let latch = (0..20).find_map(|nth| {

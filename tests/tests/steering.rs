@@ -129,8 +129,8 @@ fn a_strategy_kill_switch_survives_a_lost_journal() {
     assert_eq!(resumed["strategy"]["reason"], Value::Null);
     instance.until("orders", &|orders| orders_of(orders, "maker") > 0);
     assert_eq!(instance.terminate().code(), Some(0));
-    // The restart reports the latched states to strategies that have already started. A replay must
-    // do the same.
+    // The restart reports a stored pause or halt to strategies that have already started. A replay
+    // must report them too.
     let replay = binary::run(["replay".as_ref(), data.as_os_str(), "--verify".as_ref()]);
     assert_eq!(replay.status.code(), Some(0), "{replay:?}");
 }
@@ -155,7 +155,7 @@ fn a_quarantine_lasts_until_the_strategy_is_resumed_by_name() {
         strategy(&instance.answer("strategies"), "calm")["state"],
         "running"
     );
-    // The engine's thread does not wait for the latch file, so that the file may come later.
+    // The engine's thread does not wait for the kill switch file, so that the file may come later.
     let latch = || std::fs::read_to_string(data.join("latch")).unwrap_or_default();
     instance.until("status", &|_| latch().contains("unreachable"));
     instance.kill();

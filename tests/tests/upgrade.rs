@@ -1,5 +1,5 @@
 //! Data folders of earlier versions: the current binary must open them, recover positions, orders
-//! and latches, and continue to trade.
+//! and kill switches, and continue to trade.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

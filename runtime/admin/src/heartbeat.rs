@@ -27,7 +27,7 @@ impl Heartbeat {
         self.mark_at(Instant::now());
     }
 
-    /// The same for a loop that has read the clock already.
+    /// Marks progress at `now`, for a loop that has read the clock already.
     pub fn mark_at(&self, now: Instant) {
         let after = now.saturating_duration_since(self.start);
         let after_ms = i64::try_from(after.as_millis()).unwrap_or(i64::MAX);

@@ -40,7 +40,7 @@ impl Command {
         Self::Reload,
     ];
 
-    /// Whether it sets a latch, which survives restarts once it is durable.
+    /// Whether it sets a kill switch, which survives restarts once it is durable.
     pub const fn sets_kill_switch(self) -> bool {
         match self {
             Self::Pause | Self::Halt | Self::Flatten => true,

@@ -106,7 +106,8 @@ pub struct Status {
     /// Positions that the venue closed itself since the last `resume`, the oldest first.
     #[serde(default)]
     pub forced_closes: Vec<ForcedClose>,
-    /// The terms of every instrument.
+    /// The trading conditions of every instrument: rules that the venue changed, leverage and
+    /// margin type.
     #[serde(default)]
     pub terms: Vec<Terms>,
     /// Strategies by state.
@@ -137,7 +138,7 @@ pub struct Close {
     pub what_to_do: Option<String>,
     /// When the close was requested, Unix milliseconds.
     pub since_ms: i64,
-    /// Seconds since then.
+    /// Seconds since the close was requested.
     pub waiting_s: u64,
 }
 

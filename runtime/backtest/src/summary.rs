@@ -118,7 +118,7 @@ fn state(engine: &Engine, tally: &Tally) -> String {
             let limit = limit.map_or("by command", LossLimit::key);
             format!("halted: {limit} at {}", report::utc::utc_text(time))
         }
-        // The end of a normal run also stops the engine, but sets no latch.
+        // The end of a normal run also stops the engine, but sets no kill switch.
         (RunState::Halted, None) if engine.kill_switch() == KillSwitch::Clear => "ready".to_owned(),
         (RunState::Halted, None) => "halted".to_owned(),
         (RunState::Paused, _) => "paused".to_owned(),

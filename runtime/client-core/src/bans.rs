@@ -12,7 +12,7 @@ use crate::gateway::Gateway;
 /// A ban as it is stored for the next process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenBan {
-    /// The host, `name:port` where the port is not the usual one.
+    /// The host; `name:port` if the port is not the default port of the scheme.
     pub host: String,
     /// End of the ban, Unix milliseconds by the wall clock of this machine.
     pub until_ms: i64,

@@ -434,8 +434,8 @@ impl Gateway {
     }
 
     /// Blocks requests to a host for this time, because it banned an earlier process. The host is
-    /// `name:port` if the port is not the usual one. [`BAN_MAX`] limits the wait, because the wall
-    /// clock may have been set back.
+    /// `name:port` if the port is not the default port of the scheme. [`BAN_MAX`] limits the wait,
+    /// because the wall clock may have been set back.
     pub fn heed_ban(&self, now_ms: u64, host: &str, length_ms: u64) {
         if planted!(BanForgotten) {
             return;

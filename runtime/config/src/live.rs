@@ -384,8 +384,8 @@ fn address<'de, D: Deserializer<'de>>(
     }
 }
 
-/// `[venue.names]`: names that replace those derived from the brand
-/// (docs/interface/conventions.md#brand-words).
+/// `[venue.names]`: protocol names of the venue, such as signing domains and path segments. A name
+/// that is not set is derived from the brand (docs/interface/conventions.md#brand-words).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Names {
@@ -452,7 +452,8 @@ fn wallet_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<S
     }
 }
 
-/// Reads the period of a live run's timer. Longer periods are refused: they would be too late.
+/// Reads the interval of a live run's timer, in milliseconds. More than an hour is refused: the
+/// timer would come too late.
 fn timer_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let value = u64::deserialize(deserializer)?;
     if (1..=3_600_000).contains(&value) {
@@ -515,9 +516,10 @@ impl Default for Reconcile {
 pub struct Journal {
     /// Total size of all segments, bytes.
     pub retain_bytes: u64,
-    /// Days since the last write to a segment.
+    /// Days since the last write to a segment after which it is deleted.
     pub retain_days: u64,
-    /// The same for market data. Orders, fills and saved states are kept for `retain_days`.
+    /// Days since the last write to a segment after which its market data is deleted. Its orders,
+    /// fills and saved states are kept for `retain_days`.
     pub retain_market_days: u64,
 }
 

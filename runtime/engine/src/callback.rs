@@ -128,9 +128,10 @@ impl Callback {
         }
     }
 
-    /// Returns the terms to send to the venue, and the quantity that they add in the worst case. An
-    /// order that closes a side in hedge mode is treated like one with `reduce_only`, so that a
-    /// strategy cannot close the `LONG` or `SHORT` holding of another strategy.
+    /// Returns the order parameters to send to the venue, and the quantity that they add in the
+    /// worst case. An order that closes a side in hedge mode is treated like one with
+    /// `reduce_only`, so that a strategy cannot close the `LONG` or `SHORT` holding of another
+    /// strategy.
     fn check(&self, engine: &Engine, terms: OrderTerms) -> Result<(OrderTerms, i64), Rejection> {
         if !engine.grants(self.strategy, terms.instrument) {
             return Err(Rule::UnknownInstrument.plain());

@@ -143,7 +143,8 @@ fn has_fill_between(before: &[Adjustment], now: &[Adjustment]) -> bool {
 }
 
 impl Evidence<'_> {
-    /// Compares the differences of a snapshot with those of earlier snapshots in its round.
+    /// Compares the differences of a snapshot with those of earlier snapshots in its reconciliation
+    /// round.
     pub fn agreement(
         &self,
         surface: Surface,

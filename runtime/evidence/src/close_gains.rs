@@ -75,8 +75,8 @@ impl RealizedGain {
 }
 
 impl DueGains {
-    /// Notes the gain of an outside close that is due. `value` is its value derived from the
-    /// balance; 0 for a trade.
+    /// Notes the gain of an outside close that the strategies must still give up. `value` is its
+    /// value derived from the balance; 0 for a trade.
     pub fn note(&mut self, key: PositionKey, qty: i64, realized: Amount, value: Amount) {
         let gained = self.0.entry(key).or_default();
         if gained.qty.signum() == -qty.signum() {

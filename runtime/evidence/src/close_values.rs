@@ -31,7 +31,7 @@ impl CloseValue {
 }
 
 impl CloseValues {
-    /// Notes the value of an outside close that is due.
+    /// Notes the value of an outside close that the strategies must still give up.
     pub fn note(&mut self, key: PositionKey, qty: i64, quote: Amount) {
         let known = self.0.entry(key).or_default();
         if known.qty.signum() == -qty.signum() {

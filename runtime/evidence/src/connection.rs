@@ -33,8 +33,8 @@ pub struct Connection {
     pub round: Round,
     /// Requests of abandoned rounds that may still be answered, with the time when they were sent.
     pub abandoned_requests: Vec<(Subject, Time)>,
-    /// When the last round that left nothing unexplained requested open orders, since the stream
-    /// connected.
+    /// When the last reconciliation round that left nothing unexplained requested open orders.
+    /// `None` if there was none since the stream connected.
     pub last_clean_round: Option<Time>,
     /// The venue refused to list the account's trades since the stream connected.
     pub no_trades: bool,
@@ -45,7 +45,7 @@ pub struct Connection {
     pub newest_events: NewestEvents,
     /// The value of the last fill: the venue's rounding is at most a small fraction of it.
     pub fill_value: Amount,
-    /// Earlier states of the account that a source which is behind may still report.
+    /// Earlier states of the account. A venue's source that lags may still report one of them.
     pub history: AccountHistory,
     /// The venue's time up to which the last accepted snapshot contains every fill.
     pub reconciled_until: Option<Time>,
@@ -159,7 +159,7 @@ impl Round {
     }
 }
 
-/// The step of a round.
+/// The step of a reconciliation round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub enum RoundStep {
     #[default]
@@ -181,11 +181,11 @@ pub enum RoundStep {
 /// To which round a response belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseMatch {
-    /// To an abandoned one.
+    /// To an abandoned reconciliation round.
     AbandonedRound,
-    /// To none.
+    /// To no reconciliation round: none requested it, or its response came already.
     NotRequested,
-    /// To the running one.
+    /// To the running reconciliation round.
     RunningRound,
 }
 
@@ -244,8 +244,8 @@ impl Connection {
         self.abandoned_requests.len() < before
     }
 
-    /// Notes that a request of the round is sent. Returns whether it may be: a response does not
-    /// name the request that it answers, if two requests are equal.
+    /// Notes that a request of the running reconciliation round is sent. Returns whether it may be:
+    /// a response does not name the request that it answers, if two requests are equal.
     pub fn ask(&mut self, subject: Subject, now: Time) -> bool {
         if self
             .abandoned_requests
@@ -263,7 +263,7 @@ impl Connection {
         true
     }
 
-    /// Notes a response, and returns to which round it belongs.
+    /// Notes a response, and returns to which reconciliation round it belongs.
     pub fn take_answer(&mut self, subject: &Subject) -> ResponseMatch {
         // A response to an abandoned round says nothing about this one.
         let of_earlier = self

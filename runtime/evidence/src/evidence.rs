@@ -58,7 +58,7 @@ pub struct Evidence<'a> {
     pub orders: &'a Orders,
     /// Timers: an order that will be asked for may have filled.
     pub timers: &'a Timers,
-    /// The terms of a live run; `None` in a backtest.
+    /// The settings of a live run; `None` in a backtest.
     pub live: Option<&'a LiveConfig>,
     /// The connection of each surface.
     pub connections: &'a Connections,

@@ -26,8 +26,8 @@ impl ExternalOrders {
     /// Notes an event of an order that is not an own order.
     pub fn note(&mut self, update: &OrderUpdate) {
         let key = (update.instrument, update.order_id);
-        // An entry in the list of the account's trades does not contain the terms of its order; an
-        // event does.
+        // An entry in the list of the account's trades does not contain the parameters of its
+        // order; an event does.
         if update.orig_qty.0 == 0 {
             return;
         }

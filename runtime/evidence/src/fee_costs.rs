@@ -19,7 +19,7 @@ use crate::Evidence;
 /// How often the price of an asset is requested.
 const PRICE_MS: i64 = 60_000;
 
-/// The same interval after the venue reported that it has no such symbol.
+/// How often the price is requested after the venue reported that it has no such symbol.
 const NO_PRICE_MS: i64 = 3_600_000;
 
 /// The venue's responses about prices of assets that no configured instrument prices.

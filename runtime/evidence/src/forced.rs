@@ -38,7 +38,7 @@ pub struct ForcedCloses {
     orders: BTreeMap<(InstrumentId, VenueOrderId), OutsideOrder>,
     /// Pending requests for the forced orders of an instrument.
     pub(crate) asked: BTreeMap<InstrumentId, PendingQuery>,
-    /// The venue's time of the last round that left nothing unexplained.
+    /// The venue's time of the last reconciliation round that left nothing unexplained.
     agreed: BTreeMap<Surface, Time>,
     /// Reports since the operator last resumed, the newest at the end.
     pub reports: ForcedReports,
@@ -204,8 +204,8 @@ impl ForcedCloses {
         orders.entry(key).or_insert(new)
     }
 
-    /// Marks the order of an event as forced, and takes its part that is booked and that no
-    /// strategy gave up yet. Returns whether it was known to be forced.
+    /// Marks the event's order as forced. Returns whether it was marked before, and its booked part
+    /// that was not yet taken from the strategies.
     pub fn take_reported(&mut self, kind: ForcedClose, update: &OrderUpdate) -> (bool, DueClose) {
         let order = self.order(update);
         let known = order.forced.replace(kind).is_some();
@@ -259,13 +259,13 @@ impl ForcedCloses {
         Some((order.side, order.position_side, qty))
     }
 
-    /// The venue's time of the last round that left nothing unexplained, less the tolerance of the
-    /// clocks. Also of an earlier process.
+    /// The venue's time of the last reconciliation round that left nothing unexplained, less the
+    /// tolerance of the clocks. Also of an earlier process.
     pub fn agreed_at(&self, surface: Surface) -> Option<Time> {
         self.agreed.get(&surface).copied()
     }
 
-    /// A round left nothing unexplained.
+    /// A reconciliation round left nothing unexplained.
     pub fn note_agreed(&mut self, surface: Surface, at: Time) {
         self.agreed.insert(surface, at);
     }
@@ -325,7 +325,7 @@ impl OutsideOrder {
         self.settled += qty;
     }
 
-    /// Takes the part that is booked and that no strategy gave up yet.
+    /// Returns the booked part that was not yet taken from the strategies, and counts it as taken.
     fn take_due(&mut self) -> DueClose {
         let due = DueClose {
             side: self.side,

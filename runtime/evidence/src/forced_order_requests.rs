@@ -36,7 +36,8 @@ pub struct PendingQuery {
 }
 
 impl PendingQuery {
-    /// The same request in a new process, which gets no response to the request of the old process.
+    /// The request as a new process continues it: no response to the request of the old process can
+    /// come.
     #[must_use]
     pub(crate) const fn without_answer(&self) -> Self {
         Self {
@@ -68,11 +69,11 @@ pub enum ForcedOrdersResponse<'a> {
 }
 
 impl ForcedCloses {
-    /// Plans a request for the forced orders of an instrument since the last round that left
-    /// nothing unexplained.
+    /// Plans a request for the forced orders of an instrument since the last reconciliation round
+    /// that left nothing unexplained.
     pub fn plan_query(&mut self, id: InstrumentId, since: Option<Time>) {
         let query = PendingQuery {
-            // The snapshot of that round may have been behind.
+            // The snapshot of that round may have shown an older state of the account.
             since: since.unwrap_or_default().plus_ms(-READ_LAG_MS),
             sent: Time::default(),
             waits: false,

@@ -103,7 +103,8 @@ pub struct Explained {
 }
 
 impl Incomes {
-    /// The venue may have refused only at that moment.
+    /// A new user stream is connected. The engine may request the income history again, because the
+    /// venue's earlier refusal may have been temporary.
     pub const fn stream_up(&mut self) {
         self.refused = false;
     }
@@ -196,7 +197,7 @@ impl Incomes {
     /// Takes a page of the history. Returns whether it was the last one.
     pub fn take_page(&mut self, entries: &[Income], more: bool) -> bool {
         let Some(query) = &mut self.query else {
-            // Only the round waits for this response.
+            // Only the reconciliation round waits for this response.
             return true;
         };
         query.found.extend(entries);
@@ -209,8 +210,8 @@ impl Incomes {
         true
     }
 
-    /// Handles a missing history. If requests fail for too long, the engine gives up, because the
-    /// account must be accepted. Returns whether it does.
+    /// Handles a missing history. If requests fail for too long, the engine stops asking and takes
+    /// the balance without a cause, because the account must be accepted. Returns whether it does.
     pub fn note_missing_history(&mut self, no_route: bool, now: Time) -> bool {
         let gives_up = no_route || !self.may_be_late(now);
         self.refused |= gives_up;

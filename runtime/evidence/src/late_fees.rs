@@ -114,7 +114,8 @@ impl LateFee {
         (self.instrument, self.order_id, self.trade_id)
     }
 
-    /// The same fill under the ids of another configuration; `None` if that has no such instrument.
+    /// This fill with the instrument and strategy ids of another configuration; `None` if that has
+    /// no such instrument.
     pub fn renamed(&self, names: &Names) -> Option<Self> {
         let instrument = *names.instruments.get(&self.instrument)?;
         let owner = self.owner;
@@ -261,15 +262,15 @@ impl Evidence<'_> {
     }
 
     /// Whether commissions that are not booked yet, and that the venue's list of trades will state,
-    /// may lower a balance by this amount.
+    /// may explain that a balance is lower by `moved`.
     pub(crate) fn may_lack_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_lower = surface == SURFACE && moved < Amount::ZERO;
         let waiting = || self.waiting_outside_snapshot();
         is_lower && self.serves_account_trades() && self.may_be_fees_of(&waiting(), asset, moved)
     }
 
-    /// Like [`Self::may_lack_fees`]; also true if the amount may come from estimates that the
-    /// venue's list of trades will replace.
+    /// Like [`Self::may_lack_fees`]; also true if booked estimates of commissions may explain the
+    /// difference, which the venue's list of trades will replace.
     pub(crate) fn may_await_fees(&self, surface: Surface, asset: AssetId, moved: Amount) -> bool {
         let is_possible = surface == SURFACE && self.serves_account_trades();
         self.may_lack_fees(surface, asset, moved)

@@ -54,7 +54,8 @@ impl Evidence<'_> {
             && self.pending_account_event(Surface::Spot).is_none()
     }
 
-    /// One instrument for each compared base asset of spot. It represents the coin.
+    /// One instrument for each base asset of spot whose balance is compared with the strategies'
+    /// coins. Callers use this instrument as the key of the coin.
     pub fn coins(&self) -> Vec<InstrumentId> {
         let mut coins: Vec<InstrumentId> = self.instruments_of(Surface::Spot).into();
         let quotes = coins

@@ -113,7 +113,7 @@ impl OutsideCloses {
         self.due.contains_key(&key)
     }
 
-    /// Whether nothing is due.
+    /// Whether strategies need not give up anything for a close by an outside party.
     pub fn has_none_due(&self) -> bool {
         self.due.is_empty()
     }
@@ -123,7 +123,8 @@ impl OutsideCloses {
         *self.due.entry(key).or_default() += closed;
     }
 
-    /// Takes everything that is due.
+    /// Returns the quantities that outside parties closed and that no strategy gave up yet, by
+    /// position, and removes them.
     pub fn take_all_due(&mut self) -> BTreeMap<PositionKey, i64> {
         std::mem::take(&mut self.due)
     }

@@ -144,7 +144,8 @@ impl AccountHistory {
         })
     }
 
-    /// Whether the account matched the statement at a moment since then; `same` compares balances.
+    /// Whether a past state of the account from `since` on matches the statement; `same` compares
+    /// balances.
     pub(crate) fn matched_since(
         &self,
         since: Time,

@@ -178,7 +178,8 @@ impl Evidence<'_> {
         let (Some(before), Some(after)) = (held_at(made), held_at(booked)) else {
             return false;
         };
-        // If own fills changed nothing since then, the present books show what the event reports.
+        // If own fills changed nothing between that moment and now, the present books show what the
+        // event reports.
         before != held
             && is_smaller(stated, before)
             && is_smaller(stated, after)

@@ -158,15 +158,15 @@ impl Directory {
         reports::keep(&self.path, name, bytes)
     }
 
-    /// The stored latches. A file that cannot be read counts as a halt.
+    /// The stored kill switches. A file that cannot be read counts as a halt.
     pub fn kill_switch(&self) -> StoredKillSwitches {
         kill_switch::read(&self.path.join("latch"))
     }
 
-    /// Stores the latches; durable on return.
+    /// Stores the kill switches; durable on return.
     ///
     /// # Errors
-    /// The latches are not durable. The old ones may apply at the next start.
+    /// The kill switches are not durable. The old ones may apply at the next start.
     pub fn set_kill_switch(&self, latches: &StoredKillSwitches) -> Result<(), SmallFileError> {
         let _writing = lock(&self.writing);
         kill_switch::write(latches, &self.path.join("latch"))

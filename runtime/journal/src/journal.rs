@@ -130,7 +130,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The data directory, for epoch, latches and retention.
+    /// The data directory, for epoch, kill switches and retention.
     pub const fn directory(&self) -> &Arc<Directory> {
         &self.directory
     }
@@ -145,12 +145,14 @@ impl Journal {
         self.next.last_record - self.base.last_record
     }
 
-    /// Blocks that were appended since then. A start reads about 150,000 small blocks in a second.
+    /// Blocks that were appended since the segment began or was last requested. A start reads about
+    /// 150,000 small blocks in a second.
     pub const fn segment_blocks(&self) -> u64 {
         self.next.next_block - self.base.next_block
     }
 
-    /// Bytes of the blocks that were appended since then, before compression.
+    /// Bytes of the blocks that were appended since the segment began or was last requested, before
+    /// compression.
     pub const fn segment_bytes(&self) -> u64 {
         self.bytes
     }

@@ -1,5 +1,5 @@
-//! The latch file. It is separate from the journal, so that a halt survives even the loss of the
-//! journal.
+//! The kill switch file (`latch`). It is separate from the journal, so that a halt survives even
+//! the loss of the journal.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::small_file::{self, SmallFileError};
 
 const KIND: &str = "latch";
 
-/// Makes latches durable. Control characters in reasons become spaces.
+/// Makes the kill switches durable. Control characters in reasons become spaces.
 pub(crate) fn write(latches: &StoredKillSwitches, path: &Path) -> Result<(), SmallFileError> {
     let one_line = |text: &str| text.replace(char::is_control, " ");
     let (state, reason) = latches.account.words().unwrap_or(("clear", ""));
@@ -39,8 +39,8 @@ pub(crate) fn write(latches: &StoredKillSwitches, path: &Path) -> Result<(), Sma
     small_file::write(path, KIND, &lines)
 }
 
-/// The stored latches; empty without a file. A file that cannot be read counts as a halt, because
-/// it may have contained one.
+/// The stored kill switches; empty without a file. A file that cannot be read counts as a halt,
+/// because it may have contained one.
 pub(crate) fn read(path: &Path) -> StoredKillSwitches {
     let lines = match small_file::read(path, KIND) {
         Ok(None) => return StoredKillSwitches::default(),

@@ -11,7 +11,8 @@
 //! own chain and the mark file confirm it.
 //!
 //! Beside the segments there are three small files: the mark (what was durable last), the epoch
-//! (`docs/promises.md#1-order-ids`) and the latch (a halt that survives a lost journal).
+//! (`docs/promises.md#1-order-ids`) and the kill switch file, `latch` (a halt in it survives a lost
+//! journal).
 //!
 //! `live` writes the journal; `replay`, `build` and `cli` read it. This crate must never contain
 //! the venue, strategies, the meaning of records, or decisions by the clock. The caller supplies

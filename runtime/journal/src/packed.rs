@@ -21,9 +21,9 @@ const LEVEL: i32 = 1;
 const PLAIN_BYTES: usize = 128;
 /// Maximum size of a block, so that damage cannot cause a huge allocation.
 const BLOCK_BYTES_MAX: usize = 64 << 20;
-/// Flag of the form: the bytes after the header are compressed.
+/// Bit of the first byte of a packed block, its form: the bytes after the header are compressed.
 const SQUEEZED: u8 = 1;
-/// Flag of the form: format 3.
+/// Bit of the form: the block has format 3.
 const PARTS: u8 = 2;
 /// This much of a hash is stored, which is enough to detect damage.
 const CHECK_BYTES: usize = 8;

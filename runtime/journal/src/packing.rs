@@ -170,8 +170,8 @@ fn write(folder: &Path, stored: StoredSegment) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads the packed files back, as a start would. The old files are removed only if the content is
-/// the same.
+/// Reads the packed files back, as a start would. The old files are removed only if the packed
+/// files have the same content.
 fn read_back(
     folder: &Path,
     number: u32,

@@ -51,7 +51,8 @@ pub struct StoredSegment {
     pub lost: Vec<(u64, u64)>,
     /// Whether retention dropped the market parts.
     pub market_dropped: bool,
-    /// The description of the segment.
+    /// The segment's metadata: format version, number, base of the chain, and length and hash of
+    /// the checkpoint. `None` for an empty journal without segments.
     pub(crate) meta: Option<Meta>,
     /// The problem after the last block that verifies, or with the copy that was used.
     pub tear: Option<String>,

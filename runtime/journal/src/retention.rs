@@ -22,7 +22,7 @@ pub struct Keep {
     pub bytes: u64,
     /// Maximum time since a segment was last written.
     pub age: Duration,
-    /// The same for market data.
+    /// Maximum time that the market data of a segment is kept after its last write.
     pub market_age: Duration,
 }
 

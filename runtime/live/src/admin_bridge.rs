@@ -42,7 +42,7 @@ pub struct AdminChannel {
     pub heartbeat: Heartbeat,
     /// When the process started.
     pub started: Instant,
-    /// The same in Unix milliseconds: the run is booting since then.
+    /// The start of the process in Unix milliseconds: the run is booting since this time.
     pub since_ms: i64,
 }
 

@@ -5,7 +5,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use windvane_model::Time;
 
-/// The wall clock at the start of the process, plus the time since then.
+/// The wall clock at the start of the process, plus the time since the start by the monotonic
+/// clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     base: Time,

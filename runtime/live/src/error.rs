@@ -20,7 +20,7 @@ pub enum LiveError {
     /// A module cannot be loaded.
     #[error(transparent)]
     Module(#[from] ModuleError),
-    /// Another process uses the data folder.
+    /// Another process uses the data folder, or the folder cannot be created or locked.
     #[error(transparent)]
     Lock(#[from] windvane_journal::LockError),
     /// The journal cannot be opened.

@@ -1,6 +1,6 @@
-//! Writes the small file of the halt and pause latches on a thread of its own, because a disk that
-//! hangs must not delay the engine or the cancels of a halt. The session decides when it is
-//! written, and when it is written again after a failure.
+//! Writes the kill switch file on a thread of its own, because a disk that hangs must not delay the
+//! engine or the cancels of a halt. The session decides when it is written, and when it is written
+//! again after a failure.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -10,7 +10,7 @@ use windvane_model::kill_switch::StoredKillSwitches;
 
 use super::mailbox::{Disk, Mailbox};
 
-/// Writes the latch file.
+/// Writes the kill switch file (`latch` in the data folder).
 #[derive(Debug)]
 pub struct KillSwitchFile {
     jobs: Sender<StoredKillSwitches>,
@@ -34,7 +34,7 @@ impl KillSwitchFile {
         Ok(Self { jobs })
     }
 
-    /// Queues the latches for writing.
+    /// Queues the kill switches for writing.
     pub fn write(&self, latches: StoredKillSwitches) {
         // Sending cannot fail, because the thread ends only after this sender.
         let _ = self.jobs.send(latches);

@@ -76,12 +76,12 @@ pub(super) struct State {
     pub(super) sent: VecDeque<(Instant, Request)>,
     /// A configuration is being read again.
     pub(super) reloading: bool,
-    /// Commands that are carried out except for the write of their latch, each with its time.
+    /// Commands that are carried out except for the write of their kill switch, each with its time.
     pub(super) carried_out: Vec<CarriedOut>,
     pub(super) ended: Option<Ended>,
 }
 
-/// A command that is carried out except for the write of its latch.
+/// A command that is carried out except for the write of its kill switch.
 pub struct CarriedOut {
     pub(super) steer: Steer,
     pub(super) strategy: Option<StrategyId>,

@@ -43,7 +43,7 @@ pub enum LoopEvent {
 pub enum Disk {
     /// An event of the journal.
     Journal(JournalEvent),
-    /// The latch file is durable, or could not be written for this reason.
+    /// The kill switch file is durable, or could not be written for this reason.
     KillSwitch(Result<(), String>),
 }
 

@@ -51,7 +51,7 @@ pub struct Services {
     pub config: Arc<Config>,
     /// Reads the configuration again.
     pub read_config: ReadConfig,
-    /// Writes the file of the halt and pause latches.
+    /// Writes the kill switch file.
     pub kill_switch_file: KillSwitchFile,
     /// Orders that this program itself holds back.
     pub not_sent: NotSent,

@@ -285,8 +285,8 @@ impl Prepared<'_> {
         self.identity()?.difference(self.directory.path())
     }
 
-    /// Marks the folder as this account's. Pending latches are written first: after this, the next
-    /// start finds no difference, so their reason must already be on disk.
+    /// Marks the folder as this account's. Pending kill switches are written first: after this, the
+    /// next start finds no difference, so their reason must already be on disk.
     fn make_own(&self, latches: Option<&StoredKillSwitches>) {
         let Some(identity) = self.identity() else {
             return;

@@ -61,8 +61,9 @@ pub fn find_account(config: &Config, names: &[InstrumentName]) -> Option<FindAcc
     Some(find).filter(|_| surfaces(names).contains(&Surface::Futures))
 }
 
-/// Queries the venue until everything in `terms` is known. Returns it with the clock that the
-/// requests use. Calls `limits_known` once the venue reported its limits.
+/// Queries the venue until all that `terms` lists is known: instruments, clocks, the route of the
+/// futures account. Returns it with the clock that the requests use. Calls `limits_known` once the
+/// venue reported its limits.
 ///
 /// # Errors
 /// A response of the venue cannot be used, or `limits_known` failed.
@@ -217,8 +218,8 @@ fn copy_ms(config: &Config) -> i64 {
     }
 }
 
-/// The public streams of a run that starts at `now`. The gateway's budgets give the request weight
-/// for polling.
+/// The public streams of a run that starts at `now`. The gateway's budgets state how much request
+/// weight polling may use per minute.
 ///
 /// # Errors
 /// A topic that must be polled cannot be polled.

@@ -1,5 +1,5 @@
 //! The operator's commands on the engine's thread, for the whole run or for one strategy. The reply
-//! to a command waits until its latch is durable and its effect is published.
+//! to a command waits until its kill switch is durable and its effect is published.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ use super::applied::joined;
 use super::loop_state::{CarriedOut, EventLoop, State};
 use super::unowned_positions;
 
-/// A command is answered after this time even if its latch is not durable yet. The reply then says
-/// so.
+/// A command is answered after this time even if its kill switch is not durable yet. The reply then
+/// says so.
 const LATCH_WITHIN: Duration = Duration::from_secs(1);
 
 impl EventLoop {
@@ -56,7 +56,8 @@ impl EventLoop {
         }
     }
 
-    /// Replies to commands when their latch is durable, cannot be made durable, or takes too long.
+    /// Replies to commands when their kill switch is durable, cannot be made durable, or takes too
+    /// long.
     pub(super) fn answer_commands(&mut self, state: &mut State) {
         let Some(oldest) = state.carried_out.first() else {
             return;

@@ -1,5 +1,5 @@
-//! Shows the terms of instruments to the operator: rules that the venue changed, and leverage and
-//! margin type. It makes no decisions.
+//! Shows the operator the trading conditions of instruments: rules that the venue changed, leverage
+//! and margin type. It makes no decisions.
 
 use windvane_admin::metrics::table;
 use windvane_admin::view;
@@ -86,7 +86,7 @@ pub fn margin_changed(engine: &Engine, before: &MarginTerms, after: &MarginTerms
     );
 }
 
-/// The terms of every instrument.
+/// The trading conditions of every instrument.
 pub fn rows(engine: &Engine) -> Vec<view::Terms> {
     let row = |(index, rules): (usize, &Instrument)| {
         let id = InstrumentId(index as u16);

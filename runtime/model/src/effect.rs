@@ -250,8 +250,8 @@ pub enum Notice {
         /// The signed remainder of the base asset.
         left: Amount,
     },
-    /// The venue rejected many orders that should close a position. A live run continues, a
-    /// backtest gives up.
+    /// The venue rejected many orders that should close a position. A live run tries again; a
+    /// backtest leaves the position open.
     Unclosed {
         /// Time of the notice.
         time: Time,

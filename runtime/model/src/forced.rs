@@ -146,7 +146,7 @@ pub struct ForcedCloseReport {
     pub left: i64,
     /// The configured reaction.
     pub reaction: OnLiquidation,
-    /// Whether the reaction changed the latch of the run.
+    /// Whether the reaction changed the kill switch of the run.
     pub latched: bool,
 }
 

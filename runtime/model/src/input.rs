@@ -150,7 +150,7 @@ pub enum Command {
     Pause = 0,
     /// End a pause or a halt.
     Resume = 1,
-    /// Cancel own orders and set the halt latch.
+    /// Cancel own orders and set the kill switch to halt.
     Halt = 2,
     /// Halt, then close own positions.
     Flatten = 3,

@@ -1,5 +1,5 @@
-//! Pause and halt latches with their reasons, as they are stored beside the journal. They survive
-//! the loss of the journal.
+//! Kill switches (pauses and halts) with their reasons, as they are stored beside the journal. They
+//! survive the loss of the journal.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub enum StoredKillSwitch {
     },
 }
 
-/// The latches of one strategy, in addition to those of the account.
+/// The kill switches of one strategy, in addition to those of the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StrategyKillSwitch {
     /// The pause or halt by the operator.
@@ -32,12 +32,12 @@ pub struct StrategyKillSwitch {
     pub flatten: bool,
 }
 
-/// All latches.
+/// All kill switches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredKillSwitches {
-    /// The latch of the account.
+    /// The kill switch of the account.
     pub account: StoredKillSwitch,
-    /// The latches by strategy name. Strategies without a latch may be missing.
+    /// The kill switches by strategy name. Strategies without a kill switch may be missing.
     pub strategies: BTreeMap<String, StrategyKillSwitch>,
     /// The venue sent a margin call, and the operator has not resumed since.
     pub margin_call: bool,
@@ -46,7 +46,7 @@ pub struct StoredKillSwitches {
 }
 
 impl StoredKillSwitch {
-    /// The latch as one word, with its reason; `None` if it is clear.
+    /// The kill switch as one word, with its reason; `None` if it is clear.
     pub fn words(&self) -> Option<(&'static str, &str)> {
         match self {
             Self::Clear => None,
@@ -55,7 +55,7 @@ impl StoredKillSwitch {
         }
     }
 
-    /// The latch that this word names; `None` for an unknown word.
+    /// The kill switch that this word names; `None` for an unknown word.
     pub fn of(word: &str, reason: &str) -> Option<Self> {
         let reason = reason.to_owned();
         match word {

@@ -1,4 +1,5 @@
-//! The terms of an order: sides, types, times in force, statuses, and the order itself.
+//! The parameters of an order (its terms): sides, types, times in force, statuses, and the order
+//! itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -244,9 +245,9 @@ words! {
     }
 }
 
-/// The terms of an order: everything except its id (docs/interface/orders.md#place-a-spot-order,
-/// docs/interface/orders.md#place-a-futures-order). A strategy's intent and a request to the venue
-/// carry the same terms.
+/// The terms of an order are all its parameters except its id
+/// (docs/interface/orders.md#place-a-spot-order, docs/interface/orders.md#place-a-futures-order). A
+/// strategy's intent and a request to the venue carry the same terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderTerms {
     /// The instrument.

@@ -25,7 +25,8 @@ pub struct Denied {
     last: Time,
     /// Total time between these replies, milliseconds. A gap counts as at most one minute.
     contact_ms: i64,
-    /// The number of lists of open orders since then that lacked the order.
+    /// The number of lists of open orders that lacked the order since the first reply that denied
+    /// it.
     pub unlisted: u32,
 }
 
@@ -112,7 +113,7 @@ pub struct Order {
     pub client_order_id: ClientOrderId,
     /// The strategy that owns it.
     pub strategy: StrategyId,
-    /// The terms as sent.
+    /// The order's parameters as sent.
     pub terms: OrderTerms,
     /// State.
     pub state: OrderState,

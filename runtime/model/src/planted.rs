@@ -282,7 +282,7 @@ mod choice {
         ModeEventIgnored "mode-event-ignored"
             "an event that reports another position mode has no effect"
         LatchAnsweredEarly "latch-answered-early"
-            "a latch counts as durable before its file is durable"
+            "a kill switch counts as durable before its file is durable"
         RestingOrdersForgotten "resting-orders-forgotten"
             "a restarted watchdog process does not know that orders may be open"
         LatchNotTriedAgain "latch-not-tried-again"

@@ -287,7 +287,7 @@ impl OrderUpdate {
         }
     }
 
-    /// The terms of its order, as far as the event states them.
+    /// The parameters of its order, as far as the event states them.
     pub fn terms(&self) -> OrderTerms {
         let known = |price: Price| (price.0 != 0).then_some(price);
         let mut terms = OrderTerms::new(self.instrument, self.side, self.order_type);

@@ -1,4 +1,5 @@
-//! The state of a run: whether new orders may be sent, and the latch that a person or a limit has set.
+//! The state of a run: whether new orders may be sent, and the kill switch that a person or a limit
+//! has set.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,7 @@ impl RunState {
         }
     }
 
-    /// The state for a strategy with a latch of its own: the stricter of the two.
+    /// The state for a strategy with a kill switch of its own: the stricter of the two.
     #[must_use]
     pub const fn under(self, latch: KillSwitch) -> Self {
         match (latch, self) {
@@ -53,10 +54,10 @@ impl RunState {
     }
 }
 
-/// The latch that the operator or a loss limit has set.
+/// The kill switch that the operator or a loss limit has set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KillSwitch {
-    /// No latch.
+    /// No restriction.
     Clear,
     /// Pause.
     Paused,

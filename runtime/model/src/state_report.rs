@@ -159,7 +159,7 @@ pub struct ListedRules {
 pub struct OpenOrder {
     /// The state of the order.
     pub report: OrderReport,
-    /// The terms of the order.
+    /// The parameters of the order.
     pub terms: OrderTerms,
 }
 

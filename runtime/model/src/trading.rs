@@ -89,7 +89,8 @@ pub struct BlockState {
     pub trial: Option<Time>,
     /// Number of tries so far.
     pub trials: u32,
-    /// Strategies may try an order until the next order is answered; the account stays degraded.
+    /// The account is blocked, but one opening order may be tried. Strategies see the state `ready`
+    /// until the venue answers it; the account stays degraded.
     pub on_trial: bool,
     /// The available balance of the asset when the venue refused.
     pub available: Amount,

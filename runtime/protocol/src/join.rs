@@ -44,8 +44,8 @@ enum State {
 /// The state machine of one instrument's book.
 ///
 /// Futures: drop `u < lastUpdateId`. The first applied difference has `U <= lastUpdateId <= u`, or
-/// its `pu` equals `lastUpdateId`, which proves the same. After that, each `pu` equals the previous
-/// `u`.
+/// its `pu` equals `lastUpdateId`, which proves that it continues the snapshot. After that, each
+/// `pu` equals the previous `u`.
 ///
 /// Spot: drop `u <= lastUpdateId`. The first applied difference has `U <= lastUpdateId + 1 <= u`.
 /// After that, each `U` equals the previous `u + 1`.

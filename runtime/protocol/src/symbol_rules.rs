@@ -183,8 +183,8 @@ impl SymbolRules {
         self.instrument_for(Decimal::ZERO, Decimal::ZERO, assets)
     }
 
-    /// The same, with scales that also represent market data of these steps. Venues publish
-    /// quantities that are finer than the step of an order.
+    /// Like [`Self::instrument`], with scales that also represent market data of these steps.
+    /// Venues publish quantities that are finer than the step of an order.
     pub fn instrument_for(
         &self,
         price_step: Decimal,

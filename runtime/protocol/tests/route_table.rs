@@ -52,7 +52,7 @@ fn one_line_per_version(line: &str) -> Vec<String> {
     versions.into_iter().map(row).collect()
 }
 
-/// The same lines from the table.
+/// The lines of all routes, from the table in the code.
 fn listed() -> Vec<String> {
     let brand = Brand::new("svc").unwrap();
     let row = |(route, listing): (&Route, &Listing)| {

@@ -247,6 +247,8 @@ fn an_envelope_changes_nothing() {
         };
         let bare = decode(surface, text).unwrap();
         assert!(!matches!(bare, UserStreamEvent::Other(_)), "{name}");
+        // The event in the envelope of a combined stream, also with another key order and spaces.
+        // `k` stands for a listen key.
         for wrapped in [
             format!(r#"{{"stream":"listen-key","data":{text}}}"#),
             format!("{{ \"data\" : {text},\n\"stream\" : \"k\" }}"),

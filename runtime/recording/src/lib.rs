@@ -151,6 +151,7 @@ impl Recording {
     ///
     /// # Errors
     /// [`RecordingError::Io`] for a file that cannot be read or a cache that cannot be written,
+    /// [`RecordingError::NoCache`] for a cache folder that cannot be created,
     /// [`RecordingError::Damaged`] for a damaged line if `on_damage` is `fail`.
     pub fn open(
         path: &Path,

@@ -28,7 +28,7 @@ pub struct Change {
     pub by: By,
     /// `submit`, `cancel` or `cancel_all`.
     pub kind: &'static str,
-    /// The order's terms, if they are known.
+    /// The order's parameters, if they are known.
     pub order: Value,
 }
 
@@ -39,7 +39,7 @@ pub struct Changes {
     pub listed: Vec<Change>,
     /// Numbers of the new module: submits, cancels.
     pub new: [u64; 2],
-    /// The same numbers of the old module.
+    /// Numbers of the old module: submits, cancels.
     pub old: [u64; 2],
 }
 
@@ -62,8 +62,8 @@ impl Changes {
     }
 }
 
-/// Whether two intents ask for the same. Order numbers do not count, because they depend on which
-/// module submits first.
+/// Whether two intents request the same order or cancel. Order numbers do not count, because they
+/// depend on which module submits first.
 fn same(one: &Intent, other: &Intent) -> bool {
     match (one, other) {
         (Intent::Submit { terms: one, .. }, Intent::Submit { terms: other, .. }) => one == other,

@@ -298,7 +298,7 @@ impl RecordFormatter {
         }
     }
 
-    /// The terms of an order.
+    /// The parameters of an order.
     pub fn terms(&self, terms: &OrderTerms) -> Value {
         let id = terms.instrument;
         json!({

@@ -23,7 +23,7 @@ pub struct Simulation {
 }
 
 /// The results of both modules on the recorded market. Their orders go to the simulated venue with
-/// the terms of `[sim]`. Nothing else happens on the account.
+/// the settings of `[sim]`. Nothing else happens on the account.
 #[derive(Debug)]
 pub struct SimulationResult {
     /// The recorded module, if its file was kept.

@@ -1,5 +1,5 @@
-//! The begin phase of a run. It applies the latches, starts the strategies with their saved states
-//! and reports what can be trusted.
+//! The begin phase of a run. It applies the kill switches, starts the strategies with their saved
+//! states and reports what can be trusted.
 //!
 //! The whole phase happens at one engine time, because the requests of the engine leave at its end.
 //! If the time moved, a simulated account would receive the requests later than their records say.
@@ -16,8 +16,8 @@ use crate::kill_switch::KillSwitchState;
 /// Inputs of the begin phase.
 #[derive(Debug)]
 pub(crate) struct Activation<'a> {
-    /// The latches of the latch file. If the data folder belongs to another account, a pause is
-    /// added.
+    /// The content of the kill switch file. If the data folder belongs to another account, a pause
+    /// is added.
     pub kill_switch: &'a mut KillSwitchState,
     /// Set if the data folder belongs to another account.
     pub foreign: Option<Foreign<'a>>,
@@ -91,7 +91,7 @@ pub(crate) fn activate<G: Guests>(
     Ok(())
 }
 
-/// Applies each latch that the file has and the engine lacks, if `is_wanted` accepts it.
+/// Applies each kill switch that the file has and the engine lacks, if `is_wanted` accepts it.
 fn apply_kill_switch<G: Guests>(
     now: Time,
     driver: &mut Driver<G>,
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::guests::NoGuests;
 
-    /// The engine's latch and the content of the latch file after the begin phase.
+    /// The engine's kill switch and the content of the kill switch file after the begin phase.
     fn activated(
         file: StoredKillSwitches,
         foreign: Option<Foreign<'_>>,

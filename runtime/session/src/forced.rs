@@ -1,6 +1,6 @@
-//! Forced closes: their figures as text, and the latch reason that they cause.
+//! Forced closes: their figures as text, and the reason of the kill switch that they cause.
 //!
-//! This module must never decide to latch. The engine decides that.
+//! This module must never decide to set a kill switch. The engine decides that.
 
 use windvane_engine::Engine;
 use windvane_model::forced::{ForcedClose, ForcedCloseReport};
@@ -66,15 +66,15 @@ pub fn sum_so_far<'a>(engine: &'a Engine, report: &'a ForcedCloseReport) -> &'a 
     of_order.unwrap_or(report)
 }
 
-/// Why the run is latched after a forced close, from all reports of its order so far. `None` if the
-/// present reason `known` has another cause than this close.
+/// Why the run is paused or halted after a forced close, from all reports of its order so far.
+/// `None` if the present reason `known` has another cause than this close.
 pub(crate) fn cause(engine: &Engine, report: &ForcedCloseReport, known: &str) -> Option<String> {
     let sum = sum_so_far(engine, report);
     let is_open = |one: &ForcedCloseReport| one.latched && one.qty == 0;
     let mut reports = engine.forced_closes().map(|(_, sum)| sum);
     let has_latched =
         sum.latched || reports.any(|one| is_open(one) && one.instrument == sum.instrument);
-    // The operator or a limit may have latched the run since then.
+    // The operator or a limit may have set the kill switch after the close.
     let goes_on = known.contains(BY_VENUE) && has_latched && sum.qty > 0;
     (report.latched || goes_on).then(|| cause_of(&ForcedFigures::of(engine, sum), sum))
 }

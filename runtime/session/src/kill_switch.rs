@@ -1,9 +1,9 @@
-//! The latches of a run and their reasons: pauses and halts by the operator, flatten commands that
-//! are not finished, quarantines and a margin call. The shell keeps them in a small file beside the
-//! journal, so that they survive the loss of the journal. If file and journal differ, the stricter
-//! one applies.
+//! The kill switches of a run and their reasons: pauses and halts by the operator, flatten commands
+//! that are not finished, quarantines and a margin call. The shell keeps them in a small file
+//! beside the journal, so that they survive the loss of the journal. If file and journal differ,
+//! the stricter one applies.
 //!
-//! This module must never decide to latch. The engine decides that.
+//! This module must never decide to set a kill switch. The engine decides that.
 
 use windvane_engine::Engine;
 use windvane_model::degraded_reason::DegradedReason;
@@ -14,13 +14,13 @@ use windvane_model::{Amount, Input, Notice, StrategyId, Time, UserEvent, planted
 
 use crate::forced;
 
-/// The reason of a latch by an operator command, if no other reason is known.
+/// The reason of a kill switch by an operator command, if no other reason is known.
 pub const OPERATOR: &str = "the operator asked for it";
 
 /// Pause before a failed write of the file is tried again.
 const AGAIN_MS: i64 = 1_000;
 
-/// Whether the latches survive the end of the process.
+/// Whether the kill switches survive the end of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SaveState {
     /// The file has them.
@@ -33,7 +33,7 @@ pub enum SaveState {
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
-/// The latches of a run, with their reasons.
+/// The kill switches of a run, with their reasons.
 #[derive(Debug)]
 pub struct KillSwitchState {
     /// The file content that the shell received last, or must receive next. It keeps the entries of
@@ -50,13 +50,13 @@ pub struct KillSwitchState {
     /// The operator's flatten command of all positions is not finished.
     flattens: bool,
     strategies: Vec<StrategySwitch>,
-    /// The reason of a latch or quarantine changed, and the file does not have it yet.
+    /// The reason of a kill switch or quarantine changed, and the file does not have it yet.
     has_new_reason: bool,
     /// The last unexplained decrease of a balance, and its day.
     unexplained: Option<(i64, String)>,
 }
 
-/// The latches of one strategy.
+/// The kill switches of one strategy.
 #[derive(Debug)]
 struct StrategySwitch {
     name: String,
@@ -67,7 +67,7 @@ struct StrategySwitch {
 }
 
 impl KillSwitchState {
-    /// The content of the latch file, for the configured strategies.
+    /// The content of the kill switch file, for the configured strategies.
     pub fn new(file: StoredKillSwitches, names: impl Iterator<Item = String>) -> Self {
         let strategies = names.map(|name| {
             let stored = file.strategies.get(&name).cloned().unwrap_or_default();
@@ -125,12 +125,12 @@ impl KillSwitchState {
         inputs
     }
 
-    /// Why the account is latched, or will be.
+    /// Why the account is paused or halted, or will be.
     pub fn cause(&self) -> &str {
         &self.account.1
     }
 
-    /// Sets the reason of the account's latch.
+    /// Sets the reason of the account's kill switch.
     pub(crate) fn set_cause(&mut self, cause: String) {
         self.account.1 = cause;
     }
@@ -155,14 +155,14 @@ impl KillSwitchState {
         self.account.1 = cause;
     }
 
-    /// Sets the reason of a latch that may exist already, and has the file written again.
+    /// Sets the reason of a kill switch that may exist already, and has the file written again.
     fn amend_cause(&mut self, cause: String) {
         self.account.1 = cause;
         self.has_new_reason = true;
     }
 
-    /// Pauses the account for this reason. A latch that exists stays, and this reason is added to
-    /// its own.
+    /// Pauses the account for this reason. A kill switch that exists stays, and this reason is
+    /// added to its own.
     pub(crate) fn pause(&mut self, reason: String) {
         let (latch, cause) = &mut self.account;
         match latch {
@@ -207,7 +207,7 @@ impl KillSwitchState {
         }
     }
 
-    /// Takes the reason of a latch from a notice.
+    /// Takes the reason of a kill switch from a notice.
     pub(crate) fn notice(&mut self, engine: &Engine, notice: &Notice) {
         match notice {
             Notice::Unexplained {
@@ -246,7 +246,7 @@ impl KillSwitchState {
         is_unsent.then(|| self.file_content.clone())
     }
 
-    /// Whether the latches survive the end of the process.
+    /// Whether the kill switches survive the end of the process.
     pub fn save_state(&self) -> SaveState {
         let is_behind = self.writing > 0 || self.is_unsent;
         match &self.failed {
@@ -361,8 +361,8 @@ fn flattens(engine: &Engine, strategy: StrategyId) -> bool {
     engine.kill_switch_of(strategy) == KillSwitch::Halted && engine.is_flattening(strategy)
 }
 
-/// The same for all strategies. Positions that a quarantine or a stop closes do not count, because
-/// the operator did not command that.
+/// Whether the operator's flatten command of the account is not finished. Positions that a
+/// quarantine or a stop closes do not count, because the operator did not command that.
 fn flattens_all(engine: &Engine) -> bool {
     let all = (0..).map(StrategyId);
     let mut all = all.take_while(|strategy| engine.strategy_config(*strategy).is_some());
@@ -437,7 +437,7 @@ mod tests {
         .unwrap()
     }
 
-    /// The latch state of a process whose file has this content.
+    /// The kill switches of a process whose file has this content.
     fn held(file: StoredKillSwitches) -> KillSwitchState {
         KillSwitchState::new(file, ["a", "b"].map(str::to_owned).into_iter())
     }

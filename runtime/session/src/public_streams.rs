@@ -86,7 +86,7 @@ impl PublicStreams {
         Some(Time(self.began.0.saturating_add(due_ns)))
     }
 
-    /// Handles everything that is due.
+    /// Advances the feeds whose timeout has passed.
     pub(crate) fn timeout(&mut self, now: Time, requests: &Requests) {
         let now_ms = self.ms(now);
         let feeds = self.feeds.iter();

@@ -64,7 +64,7 @@ struct Saved {
     /// The last recorded state.
     last: Option<Vec<u8>>,
     cost: Cost,
-    /// The strategy was called since then.
+    /// The strategy was called since its state was last recorded.
     called: bool,
     /// Sequence of the last event that it handled.
     handled: i64,

@@ -135,7 +135,8 @@ pub struct Startup {
 }
 
 impl Startup {
-    /// A start that begins at `now` and makes its calls through `requests`.
+    /// Starts to read from the venue what `terms` lists, at time `now`. All calls go through
+    /// `requests`.
     pub fn new(now: Time, terms: StartupTerms, requests: Requests) -> Self {
         let info = requests.exchange().other_futures_account();
         let mut start = Self {

@@ -29,8 +29,8 @@ pub enum StartupError {
     /// The exchange does not have the surface of an instrument.
     #[error("the exchange has no {0} market: correct instruments of the strategy that names {1}")]
     NoSurface(Surface, InstrumentName),
-    /// With the core interface alone, the futures account is read by its wallet address, which is
-    /// missing.
+    /// `market_data = "documented"` allows only the core interface. Its one source for the futures
+    /// account needs the wallet address, and `account.user` is not set.
     #[error(
         "venue.market_data = \"documented\" reads the futures account by its wallet address: set \
          account.user"

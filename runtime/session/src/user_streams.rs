@@ -85,7 +85,7 @@ impl UserStreams {
         Some(Time(self.began.0.saturating_add(due_ns)))
     }
 
-    /// Handles everything that is due.
+    /// Advances the user stream of each surface to `now`.
     pub(crate) fn timeout(&mut self, now: Time, requests: &Requests) {
         let surfaces: Vec<_> = self.streams.keys().copied().collect();
         for surface in surfaces {

@@ -1,8 +1,9 @@
 //! Where the accounts and the source meet: one market for all.
 //!
 //! # What the venue of an account receives
-//! It receives the public book without the account's own orders, and every trade. It matches
-//! against that as usual. The results are then applied for everybody else:
+//! It receives the public book without the account's own orders, and every trade. It matches the
+//! account's orders against that book and those trades, as a venue of one account does. The results
+//! are then applied for everybody else:
 //!
 //! - A quantity that the account took from a level is removed. Orders of other accounts that are
 //!   shown there fill first, in the order in which they arrived at the price. The rest is taken

@@ -447,7 +447,10 @@ async fn a_websocket_counts_toward_the_connection_limit() {
     drop(socket);
     tokio::time::timeout(Duration::from_secs(10), read)
         .await
-        .expect("an answer once the WebSocket is gone")
+        .expect(
+            "the closed WebSocket frees the only connection, so the waiting request must be \
+             answered",
+        )
         .unwrap();
     assert!(response.starts_with("HTTP/1.1 200"), "{response}");
 }

@@ -18,7 +18,7 @@ pub enum QueueModel {
     None,
 }
 
-/// The simulated account and its terms (`[sim]` of the configuration).
+/// The simulated account: balances, leverage, fees, matching (`[sim]` of the configuration).
 #[derive(Clone, Debug)]
 pub struct VenueConfig {
     /// Start balances per surface and asset.

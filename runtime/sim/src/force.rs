@@ -1,5 +1,5 @@
 //! Events that a test triggers: fills, ends, liquidations, funding, new rules. Each takes the path
-//! of a real market event, so that events and sums are as usual.
+//! of a real market event, so that its user events and sums are those of one.
 //!
 //! Forced fills are maker fills at the order's own price. They take nothing from the recorded book.
 
@@ -21,7 +21,7 @@ impl Venue {
     /// Fills at most `qty` of an order that is in the book. Returns the filled quantity.
     ///
     /// # Errors
-    /// -2013 for an unknown order, -4000 for one that is not in the book.
+    /// -2013 for an unknown or finished order, -4000 for one that is not in the book.
     pub fn fill_order(&mut self, now: Time, id: VenueOrderId, qty: Qty) -> Result<Qty, Refusal> {
         self.advance(now);
         let key = self.open_key(id)?;
@@ -167,7 +167,7 @@ impl Venue {
     }
 }
 
-/// Changes of terms.
+/// Changes of rules and leverage brackets, and settings of order ids and finished orders.
 impl Venue {
     /// Gives an instrument new rules: status, filters, precisions, fractions. Open orders stay.
     ///

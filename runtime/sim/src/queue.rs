@@ -39,7 +39,7 @@ pub(crate) struct Resting {
     pub(crate) ahead: i64,
     /// Displayed quantity at its price when last seen.
     displayed: i64,
-    /// Traded quantity at its price since then.
+    /// Traded quantity at its price since the displayed quantity was last seen.
     traded: i64,
     hidden: bool,
 }

@@ -25,7 +25,7 @@ pub enum SnapshotError {
     /// The bytes are damaged.
     #[error("the snapshot of the simulated venue cannot be read: {0}")]
     Content(String),
-    /// The present terms cannot be used.
+    /// The present configuration cannot be used.
     #[error(transparent)]
     Config(#[from] VenueConfigError),
     /// A position's instrument is not configured any more.
@@ -63,13 +63,13 @@ impl Venue {
         postcard::from_bytes(content).map_err(|error| SnapshotError::Content(error.to_string()))
     }
 
-    /// Continues this venue's account with terms and instruments that may have changed. The start
-    /// balances of the terms are ignored. `assets` has the new id of each old asset. Orders of a
-    /// removed instrument are cancelled without an event.
+    /// Continues this venue's account with a configuration and instruments that may have changed.
+    /// The start balances of the configuration are ignored. `assets` has the new id of each old
+    /// asset. Orders of a removed instrument are cancelled without an event.
     ///
     /// # Errors
-    /// The terms cannot be used, an instrument's scales changed, or the account holds a position in
-    /// a removed instrument.
+    /// The configuration cannot be used, an instrument's scales changed, or the account holds a
+    /// position in a removed instrument.
     pub fn succeed(
         mut self,
         mut config: VenueConfig,
@@ -156,7 +156,8 @@ impl Venue {
 }
 
 impl Market {
-    /// Takes over the state of the same instrument, except its terms.
+    /// Takes over the old state of the instrument. Its id, rules, leverage and brackets stay those
+    /// of the new configuration.
     fn inherit(&mut self, old: Self) -> Result<(), VenueConfigError> {
         let (own, before) = (&self.instrument, &old.instrument);
         let fixed = [

@@ -277,7 +277,7 @@ impl Venue {
         })
     }
 
-    /// The terms of an order, as long as the venue keeps it.
+    /// The parameters of an order, as long as the venue keeps it.
     pub fn terms(&self, instrument: InstrumentId, id: &ClientOrderId) -> Option<&OrderTerms> {
         let key = self.find(instrument, id)?;
         Some(&self.orders.at(key).terms)

@@ -22,7 +22,7 @@ pub struct OrderView {
     pub order_id: VenueOrderId,
     /// Surface.
     pub surface: Surface,
-    /// Its terms as sent. `origType` is their type.
+    /// Its parameters as sent. `origType` is the order type in them.
     pub terms: OrderTerms,
     /// `type`: LIMIT or MARKET after its condition has held, else the type as sent.
     pub order_type: OrderType,

@@ -121,7 +121,7 @@ impl Run {
         }
     }
 
-    /// A new process continues the venue, with the same terms or unchanged.
+    /// A new process continues the venue, with the same configuration or unchanged.
     fn restart(&mut self, succeeded: bool) {
         let venue = Venue::restore(&self.bench.venue.snapshot()).unwrap();
         self.bench.venue = if succeeded {

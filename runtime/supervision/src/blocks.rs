@@ -23,8 +23,8 @@ use windvane_model::trading::{BlockState, Refusals, TradingBlock, spends};
 
 use crate::refusals::{Crossings, ExitRefusals, Party, count_opening, doubled, pauses};
 
-/// Pause from a block to the first order that tries again, doubled each time up to the second
-/// bound.
+/// The shortest and the longest pause, in milliseconds, before one order is tried again while the
+/// venue refuses orders. Each try doubles the pause.
 const TRIAL_MS: (i64, i64) = (10_000, 600_000);
 
 /// The longest pause between two tries to arm a countdown.
@@ -353,7 +353,8 @@ impl TradingStatus {
         })
     }
 
-    /// Whether accounts are blocked, and one order may show of each whether that is over.
+    /// Whether accounts are blocked, and on each of them one order may be tried to find out whether
+    /// the venue accepts orders again.
     pub fn are_accounts_on_trial(&self) -> bool {
         let mut of_accounts = self
             .blocks()

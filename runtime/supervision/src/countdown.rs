@@ -111,7 +111,8 @@ impl WithheldReason {
 pub struct Countdown {
     /// Orders are covered until this time.
     until: Option<Time>,
-    /// The request in flight: its length in milliseconds and when it was sent.
+    /// The request in flight: the countdown that it requests in milliseconds (0 disarms), and when
+    /// it was sent.
     asked: Option<(u64, Time)>,
     /// Set after a disarm: until this time, the request or a copy of it may still arrive and stop a
     /// countdown that was armed later.

@@ -8,7 +8,8 @@ use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::names::Names;
 use windvane_model::protocol::MarginTerms;
 
-/// The last known terms of each instrument, and the time of their last change.
+/// The last known margin terms (leverage and margin type) of each instrument, and the time of their
+/// last change.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Margins(BTreeMap<InstrumentId, (MarginTerms, Option<Time>)>);
 
@@ -48,7 +49,7 @@ impl Margins {
         Some((before, *known))
     }
 
-    /// Takes over the terms that an earlier process knew.
+    /// Takes over the margin terms that an earlier process knew.
     pub fn inherit(&mut self, old: &Self, names: &Names) {
         for (id, (terms, at)) in &old.0 {
             if let Some(id) = names.instruments.get(id) {

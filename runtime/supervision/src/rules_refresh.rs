@@ -42,7 +42,8 @@ pub struct RulesRefresh {
 }
 
 impl RulesRefresh {
-    /// Why the venue's present rules of an instrument cannot be used; `None` if they can.
+    /// Why the rules that the venue now reports for an instrument cannot be used; `None` if they
+    /// can. While they cannot, no order may open a position there.
     pub fn unusable(&self, instrument: InstrumentId) -> Option<&str> {
         self.unusable.get(&instrument).map(String::as_str)
     }

@@ -1,5 +1,5 @@
-//! A minimal JSON parser for the contract. Numbers stay text, so that 0.01 is exact. The usual
-//! parsers convert numbers to binary fractions, and are larger than a whole strategy.
+//! A minimal JSON parser for the contract. Numbers stay text, so that 0.01 is exact. Common JSON
+//! libraries convert numbers to binary fractions, and are larger than a whole strategy.
 
 use std::fmt::Write as _;
 

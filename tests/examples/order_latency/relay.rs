@@ -8,7 +8,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Orders identify their trade by its id modulo this number.
+/// Number of different marks of orders. A trade's mark is its id modulo this number; the quantity
+/// of the order that follows from the trade contains the mark.
 pub const SYMBOLS: u64 = 200;
 /// Number of trades that are kept: fewer than [`SYMBOLS`], so that no two can be confused.
 const TRADES: usize = 190;

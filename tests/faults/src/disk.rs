@@ -106,7 +106,7 @@ pub struct Disk {
     verdict: &'static str,
     /// The last epoch that was reserved.
     pub epoch: u64,
-    /// The latches, from the file beside the journal.
+    /// The kill switches, from the file beside the journal.
     pub latches: StoredKillSwitches,
     /// The end of each ban by the wall clock, milliseconds, from the file beside the journal.
     pub bans: Vec<WrittenBan>,

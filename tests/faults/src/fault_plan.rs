@@ -217,7 +217,8 @@ impl Choice {
     }
 }
 
-/// How often each fault happens. Shares are in a million, periods are mean seconds; 0 means never.
+/// How often each fault happens. Fields in `_ppm` are shares in a million. Most fields in `_s` are
+/// the mean time in seconds between two faults of a kind. 0 means never.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Requests and responses that take up to `slow_ms` longer.
@@ -234,7 +235,7 @@ pub struct Faults {
     pub unknown_ppm: u32,
     /// Responses that are not valid.
     pub spoil_ppm: u32,
-    /// Period of bans.
+    /// Mean time between two bans.
     pub ban_s: u32,
     /// User events that never come.
     pub event_lost_ppm: u32,
@@ -246,61 +247,61 @@ pub struct Faults {
     pub event_twice_ppm: u32,
     /// Public frames that are lost, late or come twice.
     pub public_ppm: u32,
-    /// Period of cuts of a stream.
+    /// Mean time between two cuts of a stream.
     pub cut_s: u32,
-    /// Period of streams that die without any message.
+    /// Mean time until another stream dies without any message.
     pub half_open_s: u32,
-    /// Period of stalls of a channel.
+    /// Mean time between two stalls of a channel.
     pub stall_s: u32,
-    /// Period of kills.
+    /// Mean time between two kills of the process.
     pub crash_s: u32,
     /// Kills that tear the last block.
     pub torn_ppm: u32,
     /// Kills that lose durable blocks.
     pub rolled_back_ppm: u32,
-    /// Period of stops of the process.
+    /// Mean time between two times in which the process is stopped and continued.
     pub pause_s: u32,
-    /// Period of jumps of the wall clock.
+    /// Mean time between two jumps of the wall clock.
     pub clock_s: u32,
-    /// Period of a wrong clock of the venue.
+    /// Mean time until the venue's clock is wrong again.
     pub skew_s: u32,
-    /// Period of disk problems.
+    /// Mean time between two disk problems.
     pub disk_s: u32,
-    /// Period of acts of others.
+    /// Mean time between two acts of others.
     pub others_s: u32,
-    /// Period of acts of people and other programs.
+    /// Mean time between two acts of people and other programs.
     pub actors_s: u32,
-    /// Period of expiring listen keys.
+    /// Mean time until another listen key expires.
     pub keys_s: u32,
-    /// Period of commands of the operator.
+    /// Mean time between two commands of the operator.
     pub operator_s: u32,
-    /// Period of reloads.
+    /// Mean time between two reloads.
     pub reload_s: u32,
-    /// Period of times in which no orders are accepted.
+    /// Mean time between two times in which no orders are accepted.
     pub barred_s: u32,
-    /// Period of others' use of weight.
+    /// Mean time between two times in which others use request weight.
     pub weight_s: u32,
-    /// Period of starts of another instance.
+    /// Mean time between two starts of another instance.
     pub second_s: u32,
-    /// Period of trades on a symbol that is not configured.
+    /// Mean time between two trades on a symbol that is not configured.
     pub elsewhere_s: u32,
-    /// Period of times in which others trade on such a symbol three times a second.
+    /// Mean time between two times in which others trade on such a symbol three times a second.
     pub busy_s: u32,
-    /// Period of flattens while the user stream is down.
+    /// Mean time between two flattens while the user stream is down.
     pub blind_s: u32,
-    /// Period of positions that a person closes by hand.
+    /// Mean time until a person closes another position by hand.
     pub hand_s: u32,
-    /// Period of losses of a run that is paused from its first moments on.
+    /// Mean time between two losses of a run that is paused from its first moments on.
     pub idle_s: u32,
     /// Lifetime of a stream's connection, seconds; 0 means as documented.
     pub ends_s: u32,
-    /// Period of orderly stops.
+    /// Mean time between two orderly stops.
     pub stop_s: u32,
-    /// Period of times in which the disk accepts nothing.
+    /// Mean time between two times in which the disk accepts nothing.
     pub full_s: u32,
-    /// Period of changes of the account's modes.
+    /// Mean time between two changes of the account's modes.
     pub modes_s: u32,
-    /// Public data comes as in the core interface.
+    /// The venue serves public data only as the core interface describes it.
     pub documented: bool,
     /// Blocks that may be in flight to the disk; 0 means the session's default.
     pub disk_room: usize,
@@ -313,7 +314,7 @@ pub struct Faults {
 /// Everything that a seed draws before its life begins.
 #[derive(Clone, Debug)]
 pub struct FaultPlan {
-    /// The terms that the checkers may know.
+    /// The drawn settings of the life, as far as the checkers may know them.
     pub terms: Terms,
     /// The configuration of the runtime.
     pub config: String,
@@ -460,7 +461,8 @@ fn chosen(choices: &Choices, name: &str) -> Option<&'static str> {
 }
 
 impl Faults {
-    /// In a short life rare faults come sooner: their mean period is at most its length.
+    /// In a short life rare faults come sooner: the mean time between two of them is at most its
+    /// length.
     fn fit(&mut self, faults_ms: i64) {
         let most_s = u32::try_from(faults_ms / 1_000).unwrap_or(u32::MAX).max(10);
         for period_s in [
@@ -641,7 +643,7 @@ fn faults(random: &mut Random, kinds: &mut Random, choice: &Choice) -> Faults {
         let figure = random.below(1_000_000);
         choice.takes(kind, drawn).then_some(figure as u32)
     };
-    // Scales a draw to a share or a period, from rare to frequent.
+    // Scales a draw to a share, from rare to frequent, or to a mean time between two faults.
     let share = |drawn: Option<u32>, most: u32| drawn.map_or(0, |d| 500 + d / 100 * most / 10_000);
     let period = |drawn: Option<u32>, least: u32, most: u32| {
         drawn.map_or(0, |d| least + d / 100 * (most - least) / 10_000)

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The terms of a life, drawn by its seed: all that a checker may know beforehand.
+/// The drawn settings of a life: its strategies, limits and times. A checker may know nothing else
+/// beforehand.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     /// The seed.
@@ -101,7 +102,7 @@ impl Terms {
     }
 }
 
-/// The terms of a strategy, from the configuration.
+/// The settings of a strategy, from the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrategyTerms {
     /// Its id.
@@ -292,13 +293,13 @@ pub enum WitnessEvent {
         /// `pause`, `resume`, `halt` or `flatten`.
         command: String,
     },
-    /// The operator was notified that the latches of all commands so far are durable.
+    /// The operator was notified that the kill switches of all commands so far are durable.
     CommandsKept,
-    /// The latches that the file beside the journal has now: `none`, `paused` or `halted`.
+    /// The kill switches in the file beside the journal now: `none`, `paused` or `halted`.
     Latched {
-        /// The latch of the account.
+        /// The kill switch of the account.
         account: String,
-        /// The latches by strategy; missing strategies have `none`.
+        /// The kill switches by strategy; missing strategies have `none`.
         strategies: BTreeMap<String, String>,
     },
     /// The runtime reported that a loss limit of the account halted it. A sample follows.
@@ -422,7 +423,7 @@ pub enum WitnessEvent {
     State {
         /// The old state: `booting`, `syncing`, `ready`, `degraded`, `paused` or `halted`.
         from: String,
-        /// The new state, one of the same.
+        /// The new state, one of the words of `from`.
         to: String,
         /// The degraded reasons now, as shown to the operator.
         doubts: Vec<String>,

@@ -20,7 +20,7 @@ struct Recent {
     level: LogLevel,
     message: String,
     written: Time,
-    /// How often the line was suppressed since then.
+    /// How often the line was suppressed since it was written.
     kept_back: u64,
 }
 

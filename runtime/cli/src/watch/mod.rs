@@ -60,7 +60,8 @@ impl Watch {
         let is_user = self.targets.iter().any(|target| target == "user");
         let config = self.place.config()?;
         let settings = self.place.settings_of(&config, |settings| {
-            // A user stream only requests listen keys.
+            // A user stream calls only the listen key routes. They need the API key in v1 and the
+            // agent's key in v3, but no wallet key.
             let v3 = [settings.spot_api, settings.futures_api].contains(&windvane_client::Api::V3);
             let v1 = [settings.spot_api, settings.futures_api].contains(&windvane_client::Api::V1);
             Ok(Needs {

@@ -42,7 +42,8 @@ pub struct StreamSettings {
     pub first_frame_within: Duration,
     /// Feeds only: a topic is also polled after its stream was silent for this time.
     pub frame_within: Duration,
-    /// The same for books and mark prices, if it is shorter, because strategies quote by them.
+    /// Feeds only: books and mark prices are polled after this silence if it is shorter than
+    /// `frame_within`, because strategies quote by them.
     pub quote_within: Duration,
     /// First and longest pause before a new connection. The pause doubles, and half of it is
     /// random.

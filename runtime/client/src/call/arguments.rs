@@ -181,7 +181,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// The same error for a value at this position of a list.
+    /// This error, with the position in a list as the name of the value.
     pub(super) fn inside(self, place: &str) -> Self {
         match self {
             Self::Value { value, rule, .. } => Self::Value {

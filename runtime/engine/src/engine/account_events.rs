@@ -30,7 +30,8 @@ use super::Engine;
 
 /// A statement waits this long for the fill that explains it, before the account is read.
 const FILL_MS: i64 = 1_000;
-/// The same wait if the statement shows a smaller position and no own order can have closed it.
+/// The wait for that fill if the statement shows a smaller position and no own order can have
+/// closed it.
 const CLOSE_MS: i64 = 250;
 
 /// Time to the next snapshot after one that was older than the statement.
@@ -328,9 +329,9 @@ impl Engine {
         }
     }
 
-    /// Drops a statement after a round that began later compared the account. A snapshot may be
-    /// behind the event. If it agrees with the books but was requested shortly after the event, it
-    /// does not refute the event's positions.
+    /// Drops a statement after a reconciliation round that began later compared the account. A
+    /// snapshot may be behind the event. If it agrees with the books but was requested shortly
+    /// after the event, it does not refute the event's positions.
     pub(super) fn drop_account_event(&mut self, surface: Surface, asked: Option<Time>) {
         if asked.is_some_and(|asked| self.evidence().may_predate_account_event(surface, asked)) {
             self.postpone_account_request(surface);

@@ -80,8 +80,8 @@ impl Engine {
         if of_earlier && on_start == Some(OnStart::Cancel) {
             self.request_cancel(order.strategy, seq);
         }
-        // If the journal was lost, a restored halt latch found no orders to cancel. They are
-        // cancelled here.
+        // If the journal was lost, a restored halt found no orders to cancel. They are cancelled
+        // here.
         self.cancel_if_must_not_rest(seq);
     }
 

@@ -25,7 +25,7 @@ fn held(ledger: &Ledger, id: InstrumentId, position_side: PositionSide, closing:
 }
 
 impl Engine {
-    /// Returns the terms with which a strategy's order may be sent, for an order without
+    /// Returns the parameters with which a strategy's order may be sent, for an order without
     /// `reduce_only` in one-way mode. An order that exits a position must not open one on the other
     /// side of the account:
     ///

@@ -30,7 +30,8 @@ const READ_MS: i64 = 1_000;
 /// Pause after a full reconciliation round for a close. It is longer, because a round costs more
 /// request weight.
 const ROUND_MS: i64 = 3_000;
-/// If a request of a round is unanswered for this long, an account snapshot for a close goes first.
+/// If a request of a reconciliation round is unanswered for this long, an account snapshot for a
+/// close goes first.
 const QUESTION_MS: i64 = 2_000;
 /// An account snapshot for a close also goes first after a request of a round failed this often.
 const FAILURES: u32 = 3;

@@ -24,8 +24,8 @@ use windvane_model::rules::Rule;
 use super::{Engine, OpenOrders};
 
 /// How many quick tries are made to close a position without a fill in between. After that, a live
-/// run notifies people and tries slowly. A backtest gives up, because its venue never changes its
-/// decision.
+/// run notifies people and tries slowly. A backtest stops trying, because its venue never changes
+/// its decision.
 pub(super) const FLATTEN_TRIES: u32 = 10;
 /// Pause between two quick tries of a live run, doubled each time up to the second bound. The venue
 /// may be unreachable for a while.
@@ -197,8 +197,8 @@ impl Engine {
         }
     }
 
-    /// Sends closing orders. A live run never gives up, because the venue may accept them again at
-    /// any time.
+    /// Sends closing orders. A live run repeats refused closes without limit, because the venue may
+    /// accept them at any time. A backtest stops after a fixed number of tries.
     pub(super) fn send_closes(&mut self, strategy: StrategyId, closing: Vec<OrderTerms>) {
         let Some(tries) = self.strategies[usize::from(strategy.0)].flattening else {
             return;

@@ -20,7 +20,8 @@ use super::Engine;
 /// Time from the first snapshot to the second. Two snapshots within a shorter time may come from
 /// the same cached copy.
 pub(super) const READ_AGAIN_MS: i64 = 1_000;
-/// The same time for an account that is not known at all: no own fill can explain a difference.
+/// Time from the first snapshot to the second for an account that is not known at all: no own fill
+/// can explain a difference.
 const READ_AGAIN_UNKNOWN_MS: i64 = 250;
 /// Time between snapshots once they have never agreed for [`READS_MAX`] snapshots.
 const READ_AGAIN_UNEXPLAINED_MS: i64 = 2_000;
@@ -231,8 +232,8 @@ impl Engine {
         true
     }
 
-    /// Continues the round with the list of the account's trades, or with the open orders where the
-    /// venue lists no trades.
+    /// Continues the reconciliation round with the list of the account's trades, or with the open
+    /// orders where the venue lists no trades.
     fn request_trades_for_difference(&mut self, surface: Surface, no_trades: bool) {
         let instruments = self.instruments_of(surface);
         if let Some(connection) = self.connection_mut(surface) {

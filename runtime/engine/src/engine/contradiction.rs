@@ -22,9 +22,9 @@ use super::triggers::shows_successor;
 
 /// A confirmed order counts as ended once every query and every list has denied it for this long.
 const DENIED_MS: i64 = 600_000;
-/// The same limit during startup, which waits for this order alone and has no evidence against the
-/// denial yet. It is short so that a start on a venue that was reset does not wait for long. If the
-/// order is shown later, the engine takes it back.
+/// The time of denials after which an order counts as ended during startup, which waits for this
+/// order alone and has no evidence against the denial yet. It is short so that a start on a venue
+/// that was reset does not wait for long. If the order is shown later, the engine takes it back.
 const DENIED_AT_START_MS: i64 = 60_000;
 
 impl Engine {

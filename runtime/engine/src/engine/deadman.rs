@@ -29,7 +29,8 @@ use super::replies::AFTER_WAIT_MS;
 const RETRY_MS: i64 = 500;
 /// Pause before the engine checks again whether it may arm or renew a countdown.
 const WITHHELD_MS: i64 = 1_000;
-/// The same pause while no order waits for the countdown and no order can rest under it.
+/// The pause before that check while no order waits for the countdown and no order can rest under
+/// it.
 const UNCOVERED_MS: i64 = 5_000;
 /// The longest pause while the venue keeps refusing. The pause is half of the time since the first
 /// refusal.

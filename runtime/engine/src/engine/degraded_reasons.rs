@@ -51,7 +51,8 @@ impl Engine {
         text
     }
 
-    /// Whether a user stream is connected and no round ended since then.
+    /// Whether the user stream is connected, and no reconciliation round left nothing unexplained
+    /// since it connected.
     fn is_not_compared(&self, surface: Surface) -> bool {
         let connection = self
             .live

@@ -247,8 +247,8 @@ impl Engine {
             part.quote.0 * i128::from(pow10(rules.qty_scale)),
             i128::from(part.qty.max(1)),
         );
-        // If only a balance showed the close, the balance's change is the profit, and contains the
-        // commission.
+        // If the close was noticed only by a balance, its price and commission are unknown. Then
+        // the profit is the change of the balance, with the commission already deducted.
         let is_known = kind != ForcedClose::Unreported || order.0 != 0;
         let stated = |amount: Amount| if is_known { narrow(amount) } else { NONE };
         let fields = [

@@ -15,9 +15,9 @@ use super::Engine;
 const SLACK_MS: i64 = 2_000;
 
 impl Engine {
-    /// Called at the end of a round that left nothing unexplained. If an outside party closed
-    /// positions and no event reported that it was the venue, the engine requests the forced
-    /// orders.
+    /// Called at the end of a reconciliation round that left nothing unexplained. If an outside
+    /// party closed positions and no event reported that it was the venue, the engine requests the
+    /// forced orders.
     pub(super) fn request_orders_of_outside_closes(
         &mut self,
         surface: Surface,
@@ -41,15 +41,15 @@ impl Engine {
         }
     }
 
-    /// Requests the forced orders of an instrument since the last round that left nothing
-    /// unexplained.
+    /// Requests the forced orders of an instrument since the last reconciliation round that left
+    /// nothing unexplained.
     pub(super) fn plan_forced_order_request(&mut self, id: InstrumentId, since: Option<Time>) {
         self.forced.plan_query(id, since);
         self.ask_for_forced_orders(id);
     }
 
-    /// The venue's time of the last round that left nothing unexplained, less the tolerance of the
-    /// clocks. Also of an earlier process.
+    /// The venue's time of the last reconciliation round that left nothing unexplained, less the
+    /// tolerance of the clocks. Also of an earlier process.
     pub(super) fn agreed_at(&self, surface: Surface) -> Option<Time> {
         self.forced.agreed_at(surface)
     }

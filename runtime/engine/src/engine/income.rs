@@ -16,7 +16,7 @@ use super::comparison::READ_AGAIN_MS;
 
 impl Engine {
     /// Requests the income history before the engine takes a balance that moved without a known
-    /// cause. Returns whether the round waits for the response.
+    /// cause. Returns whether the reconciliation round waits for the response.
     pub(super) fn ask_for_income(
         &mut self,
         surface: Surface,

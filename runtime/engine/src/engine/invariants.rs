@@ -3,7 +3,7 @@
 //!
 //! After a fill, the engine checks the holding that changed. A live run checks everything once a
 //! second, and when the operator resumes. The checks are part of the engine, so that a replay finds
-//! the same at the same record.
+//! a broken rule at the same record.
 
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Notice;

@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// The step of a round that reads the trades of fills without a commission.
+    /// The step of a reconciliation round that reads the trades of fills without a commission.
     pub(super) fn step_of_fees(&mut self) -> RoundStep {
         self.late_fees.note_asked(self.now);
         let instruments: BTreeSet<_> = self.evidence().fee_trades().map(|(id, _)| id).collect();
@@ -212,7 +212,7 @@ impl Engine {
         account.position.fees += cost;
     }
 
-    /// Changes a balance, now and in the remembered moments since then.
+    /// Changes a balance, now and in the remembered past states of the account from `since` on.
     fn move_fee(&mut self, surface: Surface, since: Time, asset: AssetId, amount: Amount) {
         self.balances.entry((surface, asset)).or_default().total += amount;
         if let Some(connection) = self.connection_mut(surface) {

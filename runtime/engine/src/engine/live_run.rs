@@ -1,6 +1,6 @@
 //! The life of a live run: booting, syncing, ready, degraded, halted. One function decides the
-//! state from the stage, the degraded reasons and the operator's latch. It reports each change with
-//! its reasons.
+//! state from the stage, the degraded reasons and the operator's kill switch. It reports each
+//! change with its reasons.
 //!
 //! Only evidence sets and clears degraded reasons: a silent stream, a clock that was not read, a
 //! journal that stalls, a reconciliation that left a difference unexplained.

@@ -37,8 +37,8 @@ impl Engine {
         is_degraded.then_some(if ends > self.now { ends } else { again })
     }
 
-    /// Clears the degraded reason if the running round is new enough. Its snapshot agrees with the
-    /// books, now or at a moment since the stream connected.
+    /// Clears the degraded reason if the running reconciliation round is new enough. Its snapshot
+    /// agrees with the books, now or at a moment since the stream connected.
     pub(super) fn clear_lost_events(&mut self, surface: Surface) {
         let Some(asked) = self.orders_requested_at(surface) else {
             return;

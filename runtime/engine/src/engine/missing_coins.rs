@@ -16,8 +16,8 @@ use super::Engine;
 const SIDE: PositionSide = PositionSide::Both;
 
 impl Engine {
-    /// Compares the strategies' coins with the balances, after a round that left nothing
-    /// unexplained and after an outside fill.
+    /// Compares the strategies' coins with the balances, after a reconciliation round that left
+    /// nothing unexplained and after an outside fill.
     pub(super) fn review_coins(&mut self) {
         if self.live.is_none() || self.evidence().misses_fill(Surface::Spot) {
             return;

@@ -136,7 +136,7 @@ impl Engine {
                 None => return,
             },
             Subject::Income { .. } => Surface::Futures,
-            // This request belongs to no round.
+            // This request belongs to no reconciliation round.
             Subject::ForcedOrders { instrument } => {
                 self.take_forced_orders(*instrument, outcome);
                 return;

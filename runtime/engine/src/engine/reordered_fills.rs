@@ -1,5 +1,6 @@
-//! Fills that were booked in another order than the venue made them: the engine takes the account event
-//! that differs by nothing else (`windvane_evidence::reordered_fills`).
+//! Fills that were booked in another order than the venue executed them. If an account event differs
+//! from the books only for this reason, the engine adopts its values
+//! (`windvane_evidence::reordered_fills`).
 
 use windvane_model::effect::Cause;
 use windvane_model::order::Surface;

@@ -25,8 +25,8 @@ pub(super) const ASK_AFTER_MS: i64 = 1_000;
 pub(super) const AFTER_WAIT_MS: i64 = 1;
 /// A fill in the venue's totals that no event reported within this time was missed.
 const MISSED_MS: i64 = 3_000;
-/// The same time if an event of the order already counts the fill: then only an event that was
-/// overtaken can still report it.
+/// The time after which the fill was missed if an event of the order already counts it: then only
+/// an event that was overtaken can still report it.
 const SKIPPED_MS: i64 = 250;
 /// If the venue's list of the account's trades does not contain a missing fill, the engine reads it
 /// at least this often, with growing pauses, and for as long as the list may be behind. After that,

@@ -20,7 +20,7 @@ use super::{Engine, narrow};
 
 /// How often rules are read.
 const HOURLY_MS: i64 = 3_600_000;
-/// The same while a symbol does not trade, or after a failed read.
+/// How often rules are read while a symbol does not trade, or after a failed read.
 const SOON_MS: i64 = 15_000;
 
 /// Flags of an event that reports rules.
@@ -28,7 +28,8 @@ const TRADING: u32 = 1;
 const UNUSABLE: u32 = 2;
 
 impl Engine {
-    /// Why the venue's present rules of an instrument cannot be used; `None` if they can.
+    /// Why the rules that the venue now reports for an instrument cannot be used; `None` if they
+    /// can. While they cannot, no order may open a position there.
     pub fn unusable_rules(&self, instrument: InstrumentId) -> Option<&str> {
         self.rules_refresh.unusable(instrument)
     }

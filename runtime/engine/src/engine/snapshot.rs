@@ -106,8 +106,8 @@ impl Engine {
     }
 
     /// Creates the engine of a new process that takes over from this one. It keeps the ledgers, the
-    /// balances, the memory of the limits, the latch and the states that the operator must clear.
-    /// It also keeps every live order, with an unknown outcome until the venue is queried.
+    /// balances, the memory of the limits, the kill switch and the states that the operator must
+    /// clear. It also keeps every live order, with an unknown outcome until the venue is queried.
     /// Positions of strategies that the configuration no longer names become unowned; instruments
     /// that it no longer names are dropped. The journal continues at `chain`: where the old journal
     /// ends, or further on if a part of it was lost.

@@ -10,7 +10,8 @@ use windvane_model::run_state::KillSwitch;
 use super::Engine;
 
 impl Engine {
-    /// The latch that the operator set for one strategy, apart from the account's latch.
+    /// The kill switch that the operator set for one strategy, apart from the account's kill
+    /// switch.
     pub fn kill_switch_of(&self, strategy: StrategyId) -> KillSwitch {
         let state = self.strategies.get(usize::from(strategy.0));
         state.map_or(KillSwitch::Clear, |state| state.kill_switch)
@@ -75,7 +76,7 @@ impl Engine {
     }
 
     /// Starts a new instance of a strategy's module. The timers belonged to the old instance;
-    /// orders, positions and latch belong to the strategy. The engine reports them to the new
+    /// orders, positions and kill switch belong to the strategy. The engine reports them to the new
     /// instance, as after a restart, because nothing else would manage the resting orders.
     pub(super) fn renew_strategy(&mut self, strategy: StrategyId) {
         if usize::from(strategy.0) >= self.strategies.len() {

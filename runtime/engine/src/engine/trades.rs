@@ -14,8 +14,8 @@ use windvane_model::state_report::AccountTrade;
 use super::Engine;
 
 impl Engine {
-    /// Plans to read the list of the account's trades in the first round after the stream
-    /// connected, because fills may have been missed.
+    /// Plans to read the list of the account's trades, because fills may have been missed: in every
+    /// reconciliation round after the stream connected, until one left nothing unexplained.
     pub(super) fn plan_trades(&mut self, surface: Surface) {
         let instruments = self.instruments_of(surface);
         let Some(connection) = self.connection_mut(surface) else {
@@ -88,10 +88,10 @@ impl Engine {
         self.verified_trades[usize::from(instrument.0)]
     }
 
-    /// Handles a trade from before the first round. The initial state of the account already
-    /// contains it, so its event, if it still arrives, books nothing. A snapshot that may be from
-    /// before it does not count as the initial state. Fills of an order since its adoption still
-    /// belong to its strategy.
+    /// Handles a trade from before the first reconciliation round. The initial state of the account
+    /// already contains it, so its event, if it still arrives, books nothing. A snapshot that may
+    /// be from before it does not count as the initial state. Fills of an order since its adoption
+    /// still belong to its strategy.
     fn note_initial_trade(&mut self, instrument: InstrumentId, trade: &AccountTrade) {
         if self.orders.of_venue(trade.order_id).is_some() {
             self.take_trade(instrument, trade);

@@ -50,7 +50,7 @@ impl Engine {
         self.state
     }
 
-    /// The account's latch; a halt or a pause holds across restarts.
+    /// The account's kill switch; a halt or a pause holds across restarts.
     pub const fn kill_switch(&self) -> KillSwitch {
         self.kill_switch
     }

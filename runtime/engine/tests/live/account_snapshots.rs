@@ -89,7 +89,11 @@ fn a_snapshot_with_a_time_before_a_fill_is_not_adopted() {
     assert_eq!(adjustments(&account), []);
     before.updated = Some(Time::from_millis(2_000));
     read(&mut account, order, &before, 60);
-    assert_eq!(qty(&account), 0, "its time includes the fill");
+    assert_eq!(
+        qty(&account),
+        0,
+        "by its time the snapshot contains the fill, so the engine adopts its position"
+    );
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn stated(account: &mut Account, side: Side) -> OrderSeq {
     stated_as(account, side, 1)
 }
 
-/// The same, with this venue order id.
+/// Like [`stated`], with this venue order id.
 fn stated_as(account: &mut Account, side: Side, number: i64) -> OrderSeq {
     let order = account.submit(MM, market(side, 10));
     account.confirm_countdowns();

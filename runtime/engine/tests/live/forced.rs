@@ -359,8 +359,8 @@ pub(super) fn listed_order(account: &Account, qty: i64) -> OpenOrder {
     OpenOrder { report, terms }
 }
 
-/// Answers every query of a round: these trades, a closed position with this wallet balance, and
-/// these forced orders.
+/// Answers every query of a reconciliation round: these trades, a closed position with this wallet
+/// balance, and these forced orders.
 fn tell_round(
     account: &mut Account,
     trades: &[AccountTrade],
@@ -371,7 +371,8 @@ fn tell_round(
     answer_with_trades(account, trades, read, forced);
 }
 
-/// The same without trades, and with any position.
+/// Answers every query of a reconciliation round. No trades are listed; the account has this
+/// position and wallet balance, or its own if `read` is `None`.
 fn answer_round(
     account: &mut Account,
     read: Option<(PositionUpdate, Amount)>,
@@ -390,7 +391,7 @@ pub(super) fn answer_with_trades(
     answer_with_order(account, trades, read, forced, &Outcome::Done(by_hand));
 }
 
-/// The same, with `order` as the response to a query for an outside order.
+/// Like [`answer_with_trades`], with `order` as the response to a query for an outside order.
 pub(super) fn answer_with_order(
     account: &mut Account,
     trades: &[AccountTrade],

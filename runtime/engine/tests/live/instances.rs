@@ -34,7 +34,7 @@ fn old(text: &str) -> OpenOrder {
     open
 }
 
-/// The same, but placed now.
+/// An open order that was placed now.
 fn young(text: &str, account: &Account) -> OpenOrder {
     let mut open = old(text);
     open.report.update_time = account.now;

@@ -100,7 +100,8 @@ fn an_outside_position_on_the_other_side_is_not_part_of_the_close() {
     assert_eq!(external_qty(&world), -20_000);
 }
 
-/// The same with a connected stream: two events of outside orders report it.
+/// Outside orders close the position and open the other side while the stream is connected: two
+/// events report it.
 #[test]
 fn events_of_an_outside_position_are_not_part_of_the_close() {
     let (mut world, _) = holding();

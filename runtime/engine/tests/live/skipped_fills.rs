@@ -75,7 +75,7 @@ fn answer(account: &mut Account, order: OrderSeq, trades: Option<u32>, halves: u
     answer_with(account, order, trades, halves, 990);
 }
 
-/// The same, but the order's totals have no price.
+/// Like [`answer`], but the order's totals have no price.
 fn answer_unpriced(account: &mut Account, order: OrderSeq, trades: Option<u32>, halves: u32) {
     answer_with(account, order, trades, halves, 0);
 }

@@ -27,7 +27,7 @@ fn version(snapshot: &[u8]) -> u32 {
     u32::from_le_bytes(snapshot[8..HEADER].try_into().unwrap())
 }
 
-/// An account with positions, orders in several states, a quarantine, a latch and a degraded
+/// An account with positions, orders in several states, a quarantine, a kill switch and a degraded
 /// reason.
 fn lived() -> Account {
     let mut account = ready();

@@ -121,7 +121,7 @@ fn a_halt_of_one_strategy_cancels_its_orders_and_survives_a_kill() {
     assert_eq!(
         account.engine.kill_switch_of(MM),
         KillSwitch::Halted,
-        "the stricter latch applies"
+        "the stricter kill switch applies"
     );
 
     let mut account = killed(account, next_config());
@@ -165,7 +165,10 @@ fn flatten_of_one_strategy_closes_only_its_position() {
     assert_eq!((closing.side, closing.qty.unwrap().0), (Side::Sell, 10));
     assert!(account.engine.is_flattening(MM) && !account.engine.is_flattening(OTHER));
     account.handle(Input::Command(Command::Resume));
-    assert!(account.engine.is_flattening(MM), "it has its own latch");
+    assert!(
+        account.engine.is_flattening(MM),
+        "it has its own kill switch"
+    );
     assert_eq!(account.rejection(OTHER), None);
 }
 

@@ -39,7 +39,7 @@ fn answer(account: &mut Account, positions: &[StatedPosition], moved: Amount, se
     answer_with(account, positions, moved, seconds, true);
 }
 
-/// The same, but the venue may reject the query for its income history.
+/// Like [`answer`], but the venue may reject the query for its income history.
 fn answer_with(
     account: &mut Account,
     positions: &[StatedPosition],

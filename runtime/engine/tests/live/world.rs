@@ -85,7 +85,7 @@ impl Account {
         self.sync_with(&[]);
     }
 
-    /// The same, for an account with these open orders.
+    /// Like [`Self::sync`], for an account with these open orders.
     pub(crate) fn sync_with(&mut self, open: &[OpenOrder]) {
         while let Some(subject) = self.take_question() {
             let state_report = match subject {

@@ -147,7 +147,8 @@ fn callback() -> impl Strategy<Value = Step> {
         )
 }
 
-/// The usual steps of a venue and of strategies.
+/// Steps in which the venue answers and executes orders, loses and repeats events, outsiders trade,
+/// and strategies place and cancel orders. No strategy fails and no operator intervenes.
 pub(crate) fn step() -> impl Strategy<Value = Step> {
     let pick = || 0..8_usize;
     let ends = [
@@ -182,7 +183,8 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The same with rare faults and operator commands, which end most trading.
+/// The steps of [`step`], with rare faults of strategies and operator commands, which end most
+/// trading.
 pub(crate) fn step_with_faults() -> impl Strategy<Value = Step> {
     let commands = [
         Command::Pause,

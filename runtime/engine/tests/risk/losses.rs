@@ -42,7 +42,7 @@ fn a_daily_loss_halts_the_account_and_cancels_own_orders() {
         assert_eq!(rule, Some(Rule::Halted));
     }
     account.top(890, 892);
-    assert_eq!(halts(&account).len(), 1, "latched, and reported once");
+    assert_eq!(halts(&account).len(), 1, "halted, and reported once");
 }
 
 #[test]

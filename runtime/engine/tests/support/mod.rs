@@ -104,7 +104,7 @@ pub struct Account {
     /// The record that the last request waits for.
     pub waits_for: u64,
     pub events: Vec<(StrategyId, EventKind, [i64; 6])>,
-    /// The same events with all fields.
+    /// The delivered events of `events`, with all fields.
     pub delivered: Vec<(StrategyId, Event)>,
     pub notices: Vec<Notice>,
     pub reconnected: Vec<Surface>,

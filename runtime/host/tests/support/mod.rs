@@ -149,12 +149,14 @@ pub fn text_0_1(on_event: &str, more: &str) -> String {
         .replace(SUBMIT, &old)
 }
 
-/// A guest of contract 0.1 that runs `on_event` at each event, as a core module.
+/// A test strategy of contract 0.1 as a WebAssembly core module (no component). At each event it
+/// executes the WAT code `on_event`.
 pub fn guest_0_1(on_event: &str) -> Vec<u8> {
     wat::parse_str(text_0_1(on_event, "")).unwrap()
 }
 
-/// A guest that runs `on_event` at each event, as a core module.
+/// A test strategy of the present contract as a WebAssembly core module (no component). At each
+/// event it executes the WAT code `on_event`.
 pub fn guest(on_event: &str) -> Vec<u8> {
     wat::parse_str(text(IMPORTS, on_event, "")).unwrap()
 }

@@ -126,7 +126,7 @@ impl Rig {
         )
     }
 
-    /// The same, with unchanged options.
+    /// Opens the journal of a folder and begins a segment with these options, unchanged.
     pub fn start_as(path: &Path, options: &Options) -> (Self, Recovered) {
         let (ready, recovered) = open(locked(path)).unwrap();
         let (listener, events) = listener();

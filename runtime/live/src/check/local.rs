@@ -1,5 +1,5 @@
-//! Checks that need no venue: contradictory settings, the data folder, the journal, the latches and
-//! the modules. Also whether the strategies accept their parameters and saved states.
+//! Checks that need no venue: contradictory settings, the data folder, the journal, the kill
+//! switches and the modules. Also whether the strategies accept their parameters and saved states.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

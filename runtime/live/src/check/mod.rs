@@ -115,8 +115,8 @@ async fn check_venue(
     streams::listen(config, &reached, trading, queries, report).await;
 }
 
-/// The route that reads the futures account. Without an address or a response, it returns the usual
-/// routes, and their check then explains what to fix.
+/// The route that reads the futures account. Without an address or a response, it returns the
+/// futures account routes, and their check then explains what to fix.
 async fn futures_account(
     config: &Config,
     names: &[InstrumentName],

@@ -234,7 +234,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// The same, but 255 means `None`.
+    /// A byte that encodes one of a closed set of values; 255 means `None`.
     pub(super) fn code_or_none<T>(
         &mut self,
         field: &'static str,

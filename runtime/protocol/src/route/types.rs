@@ -103,7 +103,7 @@ pub enum InnerSignature {
 /// The request weight of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// Always the same.
+    /// The weight is the same for every call.
     Fixed(u32),
     /// The weight depends on whether `symbol` is sent.
     BySymbol {

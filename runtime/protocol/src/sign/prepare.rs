@@ -57,8 +57,8 @@ pub struct Stamp {
     pub timestamp_ms: i64,
     /// Microseconds, strictly increasing. For `createApiKey` the number that `getNonce` returned.
     pub nonce_us: u64,
-    /// The same for the inner signature of a withdrawal, which has its own nonce next to the
-    /// request's (docs/interface/conventions.md#signing-withdrawals).
+    /// Nonce of the inner signature of a withdrawal, in microseconds. It is separate from the
+    /// request's nonce (docs/interface/conventions.md#signing-withdrawals).
     pub inner_nonce_us: u64,
 }
 

@@ -12,14 +12,14 @@ pub fn text(brand: &Brand, nonce: &str) -> Option<String> {
     Some(format!("{sentence} {nonce}"))
 }
 
-/// The sentence with the space before the nonce at its end. Configurations and the output line of
-/// the simulated venue use this documented form.
+/// The sentence that the wallet signs to create an API key, with the space that precedes the nonce.
+/// Configurations and the simulated venue's output use this documented form.
 pub fn with_space(sentence: &str) -> String {
     format!("{sentence} ")
 }
 
-/// The sentence without that space, as [`Brand`] stores it. A sentence that already lacks the space
-/// is unchanged.
+/// The sentence without the space before the nonce, as [`Brand`] stores it. A sentence that already
+/// lacks the space is unchanged.
 pub fn without_space(sentence: &str) -> &str {
     sentence.strip_suffix(' ').unwrap_or(sentence)
 }

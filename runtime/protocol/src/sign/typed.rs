@@ -161,8 +161,8 @@ pub fn management<'a>(
     TypedData::new(&domain, primary, &fields)
 }
 
-/// The same, with the business fields in the documents' order instead of the order sent. Both
-/// orders are possible (docs/interface/conventions.md#signing-management-routes). Clients that
+/// Like [`management`], with the business fields in the documents' order instead of the order sent.
+/// Both orders are possible (docs/interface/conventions.md#signing-management-routes). Clients that
 /// define the type once sign the order of the list.
 pub fn management_as_listed<'a>(
     brand: &Brand,

@@ -132,7 +132,8 @@ record! {
         limit?: Whole = "limit",
         /// `MAX_NUM_ORDERS`: some services of this kind send it instead of `limit`, or with it.
         max_num_orders?: Whole = "maxNumOrders",
-        /// `MAX_NUM_ALGO_ORDERS`: the same.
+        /// `MAX_NUM_ALGO_ORDERS`: some services of this kind send it instead of `limit`, or with
+        /// it.
         max_num_algo_orders?: Whole = "maxNumAlgoOrders",
         /// `MIN_NOTIONAL` of futures.
         notional?: Exact = "notional",

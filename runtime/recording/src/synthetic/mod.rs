@@ -348,7 +348,8 @@ impl<'a, W: Write> Writer<'a, W> {
         self.line(now)
     }
 
-    /// Writes exchange information with the usual filters of such a symbol.
+    /// Writes exchange information of the symbol, with the filters of a fixed example
+    /// (`futures.json`, `spot.json`).
     fn exchange_info(&mut self) {
         let symbol = &self.session.symbol;
         let base = symbol.strip_suffix("USDT").unwrap_or(symbol);

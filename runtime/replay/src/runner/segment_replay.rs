@@ -89,8 +89,8 @@ impl SegmentReplay<'_, '_> {
         self.join_late(core);
     }
 
-    /// Quarantines that only the latch file contained were recorded before any strategy started. A
-    /// module that fails to start is recorded later, in its turn.
+    /// Quarantines that only the kill switch file contained were recorded before any strategy
+    /// started. A module that fails to start is recorded later, in its turn.
     fn take_latched(&mut self, core: &mut EngineLoop) {
         while let Some(next) = self.reader.peek()
             && let RecordedInput::Fault { strategy, .. } = next.input

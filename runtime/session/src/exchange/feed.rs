@@ -29,7 +29,7 @@ impl DocumentedFeed {
     /// A feed of a surface that begins now.
     ///
     /// # Errors
-    /// The terms have no topic, or a topic that must be polled cannot be polled.
+    /// `terms` has no topic, or a topic that must be polled cannot be polled.
     pub fn new(surface: Surface, terms: FeedTerms, names: Names) -> Result<Self, FeedError> {
         Ok(Self {
             surface,

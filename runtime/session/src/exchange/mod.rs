@@ -278,7 +278,7 @@ pub trait PublicFeed: fmt::Debug + Send {
         emit: &mut EmitMarket<'_>,
     ) -> Option<InstrumentId>;
 
-    /// The same for a frame from polling.
+    /// Decodes a frame from polling. Returns the instrument whose snapshot must be requested.
     fn polled(&mut self, text: &str, emit: &mut EmitMarket<'_>) -> Option<InstrumentId>;
 
     /// The response to [`Query::Depth`], or `None` if the request failed.

@@ -1,6 +1,6 @@
 //! The order in which a process begins after the journal and the venue were read: its engine, the
-//! checkpoint of its first segment, its latches, its strategies. The shell gets the checkpoint only
-//! after that, so that a refused start leaves the journal unchanged.
+//! checkpoint of its first segment, its kill switches, its strategies. The shell gets the
+//! checkpoint only after that, so that a refused start leaves the journal unchanged.
 
 use windvane_model::config::EngineConfig;
 use windvane_model::forced::OnLiquidation;
@@ -36,7 +36,7 @@ pub struct LaunchTerms<'a> {
     pub modules: &'a [Module],
     /// The account. A simulated account continues from [`PreviousState::paper`].
     pub account: Account,
-    /// The content of the latch file.
+    /// The content of the kill switch file.
     pub kill_switch: StoredKillSwitches,
     /// Set if the data folder belongs to another account. The run begins paused then.
     pub foreign: Option<Foreign<'a>>,
@@ -62,7 +62,7 @@ pub struct Launched<G> {
     pub account: Account,
     /// The engine's clock.
     pub clock: Clock,
-    /// The latches and their reasons.
+    /// The kill switches and their reasons.
     pub kill_switch: KillSwitchState,
 }
 

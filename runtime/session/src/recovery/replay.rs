@@ -92,8 +92,8 @@ impl Replay {
         core.drain(now, &mut keep);
     }
 
-    /// Replays only the order records of a block. Used from the first block without market records
-    /// on.
+    /// Replays only the order records of a block. Used from the first block whose market records
+    /// are lost, up to the end of the journal.
     fn block_without_market(&mut self, core: &mut EngineLoop, block: &Block) {
         self.lost.get_or_insert(block.number);
         let mut input: Option<(Time, RecordedInput)> = None;

@@ -29,7 +29,7 @@ const FOLLOW_MS: i64 = 1_000;
 /// each symbol.
 const SYMBOLS_MAX: usize = 40;
 /// Below this remaining weight, the cheapest sufficient reads are used. It is twice the maximum
-/// cost of a full round of reads.
+/// cost of the reads of one reconciliation round.
 const PLENTY: u32 = 250;
 /// For a start, this threshold is the weight limit divided by this number. A run that is killed
 /// repeatedly starts about ten times in one interval of the limit.
@@ -98,7 +98,8 @@ impl Requests {
         }
         let surface = call.route.surface;
         let plenty = if self.modes.are_needed {
-            // The maximum cost of a round of reads. Opening orders wait for it.
+            // The maximum cost of the reads of one reconciliation round. Opening orders wait for
+            // it.
             PLENTY / 2
         } else {
             self.plenty(now, surface, lane)

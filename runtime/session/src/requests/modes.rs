@@ -22,7 +22,8 @@ impl Modes {
         self.known.clear();
     }
 
-    /// Caches a response if its route reports a mode.
+    /// Caches a response if its route is in `modes`: the routes that report the account's position
+    /// mode and asset mode.
     pub(super) fn keep(&mut self, now: Time, (route, text): (&'static str, &str), modes: &[&str]) {
         if modes.contains(&route) {
             self.known.insert(route, (now, text.to_owned()));

@@ -70,7 +70,7 @@ impl<G: Guests> Session<G> {
         }
     }
 
-    /// Notes the reason of a latch or quarantine that a notice reports.
+    /// Notes the reason of a kill switch or quarantine that a notice reports.
     fn note_kill_switch(&mut self, notice: &Notice) {
         self.kill_switch.notice(self.driver.engine(), notice);
         if let Notice::Quarantined { strategy, kind, .. } = *notice {

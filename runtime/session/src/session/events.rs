@@ -106,7 +106,7 @@ pub enum Output {
     },
     /// Send a heartbeat to the watchdog process of spot orders.
     Heartbeat(u64),
-    /// Write the latch file. It need not be durable before the next outputs. The result is
+    /// Write the kill switch file. It need not be durable before the next outputs. The result is
     /// [`Input::KillSwitch`].
     KillSwitch(StoredKillSwitches),
     /// Save this snapshot of the engine for a bug report: its own books contradict each other. The
@@ -156,7 +156,7 @@ pub enum Reason {
     Roll,
     /// The time limit of the stop is over.
     Stop,
-    /// The latch file is written again after a failure.
+    /// The kill switch file is written again after a failure.
     KillSwitch,
     /// A request is given up, repeated, or has its turn.
     Requests,

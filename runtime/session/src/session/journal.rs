@@ -43,7 +43,7 @@ impl<G: Guests> Session<G> {
     }
 
     /// Handles all due timers: of the requests, streams, simulated account, engine, journal and
-    /// latch file.
+    /// kill switch file.
     pub(super) fn timeout(&mut self, now: Time) {
         if let Some(requests) = &mut self.requests {
             requests.timeout(now);

@@ -56,7 +56,7 @@ pub struct Parts<G> {
     pub streams: StreamSettings,
     /// Streams of public data; `None` for a recording.
     pub public: Option<PublicStreams>,
-    /// The latches and their reasons.
+    /// The kill switches and their reasons.
     pub kill_switch: KillSwitchState,
     /// `on_stop = "flatten"`.
     pub flattens: bool,
@@ -322,18 +322,18 @@ impl<G: Guests> Session<G> {
         stop.is_some_and(|stop| stop.is_dust(strategy, instrument))
     }
 
-    /// The latches and their reasons.
+    /// The kill switches and their reasons.
     pub const fn kill_switch(&self) -> &KillSwitchState {
         &self.kill_switch
     }
 
-    /// Handles the results in requests and streams, and updates the latch file.
+    /// Handles the results in requests and streams, and updates the kill switch file.
     fn settle(&mut self, now: Time) {
         self.handle_results(now);
         self.update_kill_switch();
     }
 
-    /// Has the shell write the latch file if a latch changed.
+    /// Has the shell write the kill switch file if a kill switch changed.
     fn update_kill_switch(&mut self) {
         self.kill_switch.update_from(self.driver.engine());
         let changed = self.kill_switch.take();

@@ -25,8 +25,8 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_
 const AT_ONCE: usize = 8;
 /// Interval of the reports to the run during a longer wait.
 const REPORT_EVERY: Duration = Duration::from_secs(30);
-/// A sweep gives up if the venue refuses for the first time span, or does not respond for the
-/// second.
+/// A sweep stops before it is finished if the venue refuses for the first time span, or does not
+/// respond for the second.
 const GIVE_UP_MS: (i64, i64) = (60 * 60_000, 24 * 60 * 60_000);
 /// An order that is still listed this long after its cancel was acknowledged is cancelled again.
 /// The list may be ten seconds behind.
@@ -43,11 +43,12 @@ pub(super) enum SweepStep {
     Cancel(String, String),
     /// Read the venue's clock: most refusals are about the timestamp.
     Clock,
-    /// The sweep is over: the number of orders that it cancelled, or why it gave up.
+    /// The sweep is over: the number of orders that it cancelled, or why it stopped before it was
+    /// finished.
     Ended(Result<usize, String>),
 }
 
-/// The result of listing every symbol once.
+/// One round of a sweep: it lists the open orders of every symbol once.
 #[derive(Debug, Default)]
 struct Round {
     /// When it began.
@@ -71,7 +72,7 @@ struct Round {
 enum Waits {
     /// Responses to this many requests.
     Answers(usize),
-    /// The venue's clock, after a round.
+    /// The venue's clock, after every symbol was listed.
     Clock,
     /// The next round, at `until`. The run gets a report at `report_at`.
     Pause {
@@ -89,7 +90,7 @@ pub(super) struct Sweep {
     /// did.
     all_listed: Time,
     round: Round,
-    /// Rounds in a row without own orders.
+    /// Rounds in a row in which no own order was listed.
     clean: u32,
     retry: Duration,
     /// When the last cancel of each order was acknowledged.
@@ -294,7 +295,7 @@ impl Sweep {
         }
         let left_ns = self.all_listed.0.saturating_sub(now.0).max(0);
         let pause = match self.clean {
-            // The listed orders were cancelled before, so the list is behind.
+            // The listed orders were cancelled before, so the list shows an older state.
             0 if self.round.cancelled == 0 => LIST_EVERY,
             ..CLEAN => AGAIN,
             _ => LIST_EVERY.min(Duration::from_nanos(left_ns.unsigned_abs())),

@@ -21,9 +21,10 @@ use crate::limits::OrderCounts;
 /// Order ids of the account with index n start after n times this number, so that no two accounts
 /// use the same id.
 pub(crate) const ORDER_IDS: i64 = 1_000_000_000_000;
-/// Maximum number of finished orders to keep per account and surface: those with fills.
+/// Maximum number of finished orders with fills that are kept per account and surface.
 const TRADED_MAX: usize = 20_000;
-/// The same for orders without fills. It covers one minute of orders at the limit of spot.
+/// Maximum number of finished orders without fills that are kept. It covers one minute of orders at
+/// the limit of spot.
 const UNTRADED_MAX: usize = 6_000;
 /// Expiry of the generated agents: the end of the year 2099.
 const AGENT_EXPIRES_MS: i64 = 4_102_444_800_000;

@@ -10,7 +10,7 @@ use crate::state::State;
 use crate::stream::Topic;
 use crate::user_events;
 
-/// The user events of both surfaces.
+/// The types of user events of spot and futures that a switch may name.
 const EVENTS: &[&str] = &[
     "ORDER_TRADE_UPDATE",
     "ACCOUNT_UPDATE",

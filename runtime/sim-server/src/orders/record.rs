@@ -17,7 +17,7 @@ pub(super) enum Place {
     Acknowledged,
     /// The response to a new order or a cancel: with `cumQty`.
     Changed,
-    /// The same within a batch of new orders: without `closePosition`.
+    /// The response to one order of a batch of new orders: with `cumQty`, without `closePosition`.
     Batch,
     /// Query routes and lists: with `time`.
     Listed,

@@ -1,7 +1,7 @@
-//! Converts parameters to an order's terms (docs/interface/orders.md#place-a-spot-order,
-//! docs/interface/orders.md#place-a-futures-order). The matching engine checks the terms. This
-//! module checks only what the terms cannot express: words, precision beyond the instrument's
-//! integers, and parameters that must not be sent at all.
+//! Converts request parameters to the terms of an order ([`OrderTerms`])
+//! (docs/interface/orders.md#place-a-spot-order, docs/interface/orders.md#place-a-futures-order).
+//! The matching engine checks the terms. This module checks only what the terms cannot express:
+//! words, precision beyond the instrument's integers, and parameters that must not be sent at all.
 
 use rust_decimal::Decimal;
 use windvane_model::decimal::exact_mantissa;

@@ -48,7 +48,7 @@ pub(super) fn perform(
     perform_with_surcharge(state, call, id, request, 0)
 }
 
-/// The same for orders whose fills cost more than the venue's fee.
+/// Like [`perform`], for orders whose fills cost `surcharge` in addition to the venue's fee.
 pub(super) fn perform_with_surcharge(
     state: &mut State,
     call: &Call<'_>,

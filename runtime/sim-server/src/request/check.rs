@@ -34,7 +34,7 @@ const BESIDE: &[(&str, &[&str])] = &[
 /// A widely used public client converts this option to `timeInForce=GTX`, but also leaves it in the
 /// order.
 const POST_ONLY: &str = "postOnly";
-/// The same client does this with `quoteOrderQty`.
+/// That client converts this option to `quoteOrderQty`, but also leaves it in the order.
 const COST: &str = "cost";
 
 /// Checks every parameter of a request, in the documents' order.

@@ -43,9 +43,10 @@ const WALLET: &[&str] = &[
 pub(crate) enum Family {
     /// Market data.
     Market,
-    /// Agents, builders, transfers, withdrawals, API keys, the chain API and the info endpoint.
+    /// Routes of agents, builders, transfers, withdrawals and API keys, the chain API and the info
+    /// endpoint.
     Wallet,
-    /// Orders, account, positions and listen keys.
+    /// Routes of orders, account, positions and listen keys.
     Orders,
 }
 

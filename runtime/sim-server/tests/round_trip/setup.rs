@@ -314,7 +314,7 @@ impl Setup {
         }
     }
 
-    /// The same for a form whose values cannot be signed as typed data at all.
+    /// Code and text of the refusal of a form whose values cannot be signed as typed data at all.
     async fn unsigned(&self, route: &Route, listing: &Listing, sent: &Parameters) -> (i64, String) {
         let nonce = std::time::UNIX_EPOCH.elapsed().unwrap().as_micros();
         let pairs = sent.iter().map(|(name, value)| format!("{name}={value}&"));

@@ -69,7 +69,7 @@ pub struct Client {
 
 /// How long a client waits for a response that may never arrive.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// The same for the control port. The state of a long soak is large.
+/// How long a client waits for the control port, because the state of a long soak is large.
 const CONTROL_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Sends a request to the control port, which always responds.

@@ -444,7 +444,7 @@ open_points! {
         Short = "10m",
     }
     ClockOffset "venue-clock", "docs/interface/conventions.md#timestamps",
-        "How the venue's clock compares with the client's." {
+        "Whether the venue's clock is equal to the client's, ahead of it, or behind it." {
         Exact = "exact",
         Ahead = "ahead-3s",
         Behind = "behind-3s",

@@ -38,7 +38,7 @@ impl Vwap {
     }
 }
 
-/// The same average over the last `length` trades or bars.
+/// The volume-weighted average price over the last `length` trades or bars.
 #[derive(Clone, Debug)]
 pub struct RollingVwap {
     total: Vwap,

@@ -23,7 +23,8 @@ pub struct Adjustments {
     requests: BTreeMap<RequestId, String>,
     /// Own orders by id: the position, and whether the order only reduces.
     placed: BTreeMap<String, (String, bool)>,
-    /// Positions that the venue refused to reduce, without an execution since then.
+    /// Positions that the venue refused to reduce, if nothing was executed on them after the
+    /// refusal.
     refused: BTreeSet<String>,
     /// Closes that got the status REJECTED, by position, since its last execution.
     rejected: BTreeMap<String, BTreeSet<String>>,

@@ -35,7 +35,8 @@ fn takes_away(position: Decimal, order: &Placed) -> bool {
     left >= order.qty
 }
 
-/// Whether in the runtime's view the order closes, and no other order closes the same.
+/// Whether in the runtime's view the order closes a position, and no other order closes that
+/// position too.
 fn closes(view: &View, order: &Placed) -> bool {
     let strategy = wire::strategy(&order.id);
     let mut strategies = view.strategies.iter();

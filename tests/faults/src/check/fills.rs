@@ -64,7 +64,8 @@ impl Fills {
         let executed = self.orders.get(id).map(|order| order.executed);
         match executed {
             Some(executed) if *booked > executed => Err(format!(
-                "{booked} of {id} is booked with trade {trade}, but the venue executed {executed}"
+                "after trade {trade}, the booked quantity {booked} of {id} is more than the \
+                 {executed} that the venue executed"
             )),
             Some(_) => Ok(()),
             None => Err(format!(

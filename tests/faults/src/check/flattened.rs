@@ -18,7 +18,8 @@ use crate::witness::{Answer, Entry, ProcessEvent, RequestId, Terms, WitnessEvent
 
 /// Everything must be closed within this time.
 const WITHIN_NS: i64 = 20_000_000_000;
-/// The same if requests carry nonces: an order without a response may arrive for longer.
+/// The limit if requests carry nonces. It is longer, because an order without a response may arrive
+/// later.
 const WITHIN_NONCES_NS: i64 = 90_000_000_000;
 /// For this time after a start, account snapshots may be older than the start.
 const START_NS: i64 = 15_000_000_000;

@@ -1,7 +1,7 @@
 //! At most one live order per intent. An order that is sent was intended once, with exactly this id
-//! and these terms, by the process that sends it. The venue accepted each id at most once. An order
-//! that is sent again because its outcome is unknown has either its old id or an id without an
-//! intent, so the rule finds it.
+//! and the intent's order parameters, by the process that sends it. The venue accepted each id at
+//! most once. An order that is sent again because its outcome is unknown has either its old id or
+//! an id without an intent, so the rule finds it.
 //!
 //! Orders that no strategy intended are closing acts of the runtime; `closings.rs` judges them.
 

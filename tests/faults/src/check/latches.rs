@@ -1,7 +1,7 @@
 //! After a halt no new order leaves, and after a pause no opening order. An order that a strategy
 //! intends while it is halted is never sent, nor an order that could add to its position while it
-//! is paused. Over a restart the latches of the file beside the journal count. Everything that the
-//! operator flattened after the faults must be closed by the venue's own trades.
+//! is paused. Over a restart the kill switches in the file beside the journal count. Everything
+//! that the operator flattened after the faults must be closed by the venue's own trades.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::orders::Orders;
 use super::wire::{self, RequestKind};
 use crate::witness::{Entry, IntentTerms, ProcessEvent, Rest, Terms, WitnessEvent};
 
-/// The latches; the stricter one comes later.
+/// The settings of a kill switch; the stricter one comes later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Latch {
     #[default]
@@ -50,10 +50,10 @@ pub struct Latches {
     orders: Orders,
     fills: Fills,
     account: Latch,
-    /// The latches of the account and of each strategy.
+    /// The kill switches of the account and of each strategy.
     on_disk: (Latch, BTreeMap<String, Latch>),
     strategies: BTreeMap<String, Latch>,
-    /// Orders that were intended under a latch that forbids them.
+    /// Orders that were intended under a kill switch that forbids them.
     forbidden: BTreeMap<String, Latch>,
     lost: bool,
 }

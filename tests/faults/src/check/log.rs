@@ -216,7 +216,7 @@ impl Log {
         })
     }
 
-    /// The latches that the file beside the journal has.
+    /// The kill switches in the file beside the journal.
     pub fn kill_switch_file(self, account: &str, strategies: &[(&str, &str)]) -> Self {
         let strategies = strategies.iter();
         let of_each = strategies.map(|(id, latch)| ((*id).to_owned(), (*latch).to_owned()));
@@ -331,7 +331,8 @@ impl Log {
         self.market_of(id, (side, "BOTH"), view, truth)
     }
 
-    /// The same for one position: the side of the order, and `BOTH`, `LONG` or `SHORT`.
+    /// Like [`Self::market`], for an order with this side and this position side: `BOTH`, `LONG` or
+    /// `SHORT`.
     pub fn market_of(
         self,
         id: &str,
@@ -504,7 +505,7 @@ impl Log {
         self.balance_of("futures:USDT", from, to)
     }
 
-    /// The same for any balance.
+    /// The runtime's own value of the balance `of`, before and after a step.
     pub fn balance_of(self, of: &str, from: &str, to: &str) -> Self {
         let process = self.process;
         self.with(WitnessEvent::Balance {

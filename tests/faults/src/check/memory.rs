@@ -88,8 +88,8 @@ impl Memory {
         }
     }
 
-    /// The first state that a process gives counts; a later reload passes on the strategy's own
-    /// state.
+    /// Only the first state that a strategy gets in a process is checked. States at later reloads
+    /// come from the running strategy itself.
     fn give(&mut self, strategy: &str, state: u64) -> Result<(), String> {
         if !self.given.insert(strategy.to_owned()) {
             return Ok(());

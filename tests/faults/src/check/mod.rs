@@ -73,7 +73,7 @@ pub trait Check {
     }
 }
 
-/// All rules for a life with these terms.
+/// All rules for a life with these drawn settings.
 pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
     vec![
         Box::new(intents::Intents::new(terms)),

@@ -162,7 +162,7 @@ impl Orders {
         self.positions.get(&key).copied().unwrap_or_default()
     }
 
-    /// The same for every strategy, by strategy and position.
+    /// Every position of every strategy: the strategy, the position's book and the quantity.
     pub fn positions(&self) -> impl Iterator<Item = (&str, &str, Decimal)> {
         let all = self.positions.iter();
         all.map(|((strategy, book), qty)| (strategy.as_str(), book.as_str(), *qty))

@@ -6,7 +6,7 @@ use super::quoters;
 use crate::random::Random;
 use crate::witness::{LimitTerms, Terms};
 
-/// The configuration file for these terms.
+/// The configuration file for these drawn settings.
 pub fn config(terms: &Terms, random: &mut Random, sizes: &mut Random) -> String {
     let mut text = format!(
         r#"[run]

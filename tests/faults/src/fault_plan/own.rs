@@ -16,7 +16,7 @@ pub fn on_stop(seed: u64, choice: &Choice, terms: &mut Terms) {
     }
 }
 
-/// Draws the periods of these faults.
+/// Draws whether these faults happen, and the mean time in seconds between two of them.
 pub fn periods(seed: u64, choice: &Choice, faults: &mut Faults) {
     let mut stop = Random::of(seed, "stop");
     if choice.takes(Kind::Stop, stop.chance(300_000)) {
@@ -33,7 +33,7 @@ pub fn periods(seed: u64, choice: &Choice, faults: &mut Faults) {
     }
 }
 
-/// Whether public data comes as in the core interface.
+/// Draws whether the venue serves public data only as the core interface describes it.
 pub fn is_documented(seed: u64, choice: &Choice) -> bool {
     let drawn = Random::of(seed, "documented").chance(100_000);
     choice.takes(Kind::Documented, drawn)

@@ -120,7 +120,7 @@ pub enum In {
     Healthy,
     /// The disk refused data.
     Failed,
-    /// The latch file is durable, or the disk refused it.
+    /// The kill switch file is durable, or the disk refused it.
     KillSwitches(Result<(), String>),
     /// A command of the operator, for all or for one strategy.
     Command(Command, Option<StrategyId>),
@@ -155,7 +155,7 @@ pub enum Out {
     Append(Block),
     /// Begins a new segment.
     Roll(Vec<u8>, Chain),
-    /// Writes the latch file.
+    /// Writes the kill switch file.
     KillSwitches(StoredKillSwitches),
     /// A host reported a ban: [`Process::bans`] must be written to the file.
     Bans,
@@ -192,7 +192,7 @@ pub struct Given {
     pub epoch_before: Option<u64>,
     /// The epoch that was reserved for this process.
     pub epoch: u64,
-    /// The content of the latch file.
+    /// The content of the kill switch file.
     pub latches: StoredKillSwitches,
     /// The content of the file of bans.
     pub bans: Vec<WrittenBan>,
@@ -388,7 +388,7 @@ impl Process {
         shown.flat_map(move |(_, shown)| shown.closes_after(record, unseen))
     }
 
-    /// Whether the latches survive a kill, as the session reports; `None` before it runs.
+    /// Whether the kill switches survive a kill, as the session reports; `None` before it runs.
     pub fn latches_kept(&self) -> Option<SaveState> {
         let (session, _) = self.run.as_ref()?;
         Some(session.kill_switch().save_state())

@@ -24,8 +24,8 @@ pub struct SignerTerms {
 }
 
 impl SignerTerms {
-    /// The terms of a seed: one life in four has a separate signer. They are computed instead of
-    /// drawn, so that they change no other draw.
+    /// The signer of the life with this seed: one life in four has a separate signer. It is
+    /// computed instead of drawn, so that it changes no other draw.
     pub fn of(seed: u64) -> Self {
         const DELAYS_NS: [i64; 4] = [MS / 5, MS, 20 * MS, 300 * MS];
         let is_elsewhere = seed % 4 == 1;

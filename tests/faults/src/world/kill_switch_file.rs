@@ -1,5 +1,6 @@
-//! The latch file in flight to the disk, and what the operator knows of it. A command is answered
-//! once its latch is durable. If a kill comes before that, the operator repeats the command.
+//! The kill switch file in flight to the disk, and what the operator knows of it. A command is
+//! answered once its kill switch is durable. If a kill comes before that, the operator repeats the
+//! command.
 
 use std::collections::VecDeque;
 
@@ -15,7 +16,7 @@ use crate::random::Random;
 use crate::witness::WitnessEvent;
 
 /// The rule that the session writes the file again.
-pub const AGAIN: &str = "a latch that the disk refused is written again";
+pub const AGAIN: &str = "a kill switch that the disk refused is written again";
 /// The session must write the file again within this time after the disk accepts data.
 const WITHIN_NS: i64 = 3 * S;
 /// On this share of full disks, in a million, the operator pauses the run, and resumes it after
@@ -27,7 +28,7 @@ const ROOM_PPM: u32 = 500_000;
 /// Time from the start of the next process until the operator repeats a command.
 const AGAIN_NS: i64 = S;
 
-/// The latch file, and the commands that wait for it.
+/// The kill switch file, and the commands that wait for it.
 #[derive(Debug)]
 pub struct KillSwitchFile {
     chance: Random,
@@ -44,7 +45,7 @@ pub struct KillSwitchFile {
 }
 
 impl KillSwitchFile {
-    /// A world in which no latch file is in flight.
+    /// A world in which no kill switch file is in flight.
     pub fn new(seed: u64) -> Self {
         Self {
             chance: Random::of(seed, "latch file"),
@@ -119,7 +120,7 @@ impl World {
                 self.look_for_latches(life, self.kill_switch_file.resumed_ns);
             }
             Standing::Running => {
-                let how = "the latch file was not given to the disk again".to_owned();
+                let how = "the kill switch file was not given to the disk again".to_owned();
                 self.log.fail(self.now_ns, AGAIN, how);
             }
             Standing::Paused => self.look_for_latches(life, self.now_ns),
@@ -186,7 +187,7 @@ impl World {
         self.look_for_answers();
     }
 
-    /// Marks commands as answered once the process reports that their latches are durable.
+    /// Marks commands as answered once the process reports that their kill switches are durable.
     pub(super) fn look_for_answers(&mut self) {
         let kept = self.process.as_ref().and_then(Process::latches_kept);
         let is_answered = self.standing == Standing::Running && kept == Some(SaveState::Durable);
@@ -205,7 +206,7 @@ impl World {
     }
 }
 
-/// The content of the latch file, for the witness.
+/// The content of the kill switch file, for the witness.
 pub(super) fn kill_switch_seen(latches: &StoredKillSwitches) -> WitnessEvent {
     let word = |latch: &StoredKillSwitch| latch.words().map_or("none", |(word, _)| word).to_owned();
     let strategies = latches.strategies.iter();

@@ -102,10 +102,10 @@ pub enum Event {
     FaultsEnd,
     /// Something happens to a watchdog process of spot.
     Watchdog(Watch),
-    /// The latch file of the process of this life is written.
+    /// The kill switch file of the process of this life is written.
     KillSwitchFile(u32),
-    /// The disk refused the latch file of this life when it was given for the n-th time: checks
-    /// that it is written again.
+    /// The disk refused the kill switch file of this life when it was given for the n-th time:
+    /// checks that it is written again.
     LookForLatches(u32, u32),
     /// Checks whether everything is at rest.
     LookForRest,
@@ -162,7 +162,7 @@ pub struct World {
     blind: Random,
     /// The watchdog processes of spot.
     watchdogs: Watchdogs,
-    /// The latch file in flight to the disk.
+    /// The kill switch file in flight to the disk.
     kill_switch_file: KillSwitchFile,
     /// How often in a row a timer of the process was due right after it was called.
     overdue: Busy,

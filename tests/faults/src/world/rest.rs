@@ -119,7 +119,7 @@ impl World {
         let pauses = self.fault_plan.terms.pauses_to_rest;
         let is_latched = view.state == "halted" || (view.state == "paused" && !pauses);
         if is_latched || view.doubts.iter().any(|doubt| doubt.contains("resume")) {
-            // The start was latched, so the operator resumes.
+            // The run is paused or halted from its start on, so the operator resumes.
             self.command(Command::Resume, None);
         }
         if pauses && (is_latched || view.state != "paused") {
@@ -161,7 +161,7 @@ impl World {
         }
         let kept = self.process.as_ref().and_then(Process::latches_kept);
         if kept != Some(SaveState::Durable) {
-            return Err(format!("the latch file is not durable: {kept:?}"));
+            return Err(format!("the kill switch file is not durable: {kept:?}"));
         }
         let coming = self.queue.any(|event| {
             matches!(event, Event::Frame(_, Some(_), _) | Event::Arrive(_))

@@ -34,7 +34,7 @@ use crate::witness::{Answer, RequestId, WitnessEvent};
 pub const WATCHES: &str = "the watchdog cancels all spot orders of a dead run, and no others";
 /// Shortest and longest time from the start of a process until it runs.
 const BEGINS_NS: (i64, i64) = (20 * MS, 200 * MS);
-/// Time for a message on a pipe: usual, and longest if it is slow.
+/// Time for a message on a pipe: of a normal message, and the longest of a slow one.
 const PIPE_NS: (i64, i64) = (MS / 5, 2 * S);
 /// Share of slow messages in a million, while there are faults.
 const SLOW_PPM: u32 = 20_000;

@@ -34,7 +34,8 @@ pub enum Next {
 
 /// This many consecutive connections that end at the subscription are not a coincidence.
 const STRIKES: u32 = 3;
-/// The same after the connection has worked before, because the venue may have a temporary problem.
+/// The limit for a connection that has worked before. It is higher, because the venue may have a
+/// temporary problem.
 const STRIKES_AFTER_SERVICE: u32 = 10;
 
 impl Attempt {

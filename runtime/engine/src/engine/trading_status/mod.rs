@@ -227,8 +227,8 @@ impl Engine {
         !instruments.is_empty() && instruments.iter().all(is_blocked)
     }
 
-    /// Whether the trading status is the only degraded reason, and one order may show whether it
-    /// has ended.
+    /// Whether trading blocks are the only degraded reason, and one order may be tried to find out
+    /// whether the venue accepts orders again.
     pub(super) fn is_on_trial(&self) -> bool {
         self.trading_status.blocks_any()
             && self.is_degraded_only_by_trading_status()

@@ -1,6 +1,6 @@
 //! Actions that a test can trigger now: orders and fills of others, liquidation, funding, money,
 //! modes, new rules, expiring keys, bans. Each one goes through the account's venue, so its events
-//! and sums are the usual ones.
+//! and sums are those of a real market event.
 
 mod account;
 mod arguments;
