@@ -1,4 +1,4 @@
-//! One request and its response. This module reads the body, calls [`dispatch`](crate::dispatch)
+//! One request and its response. This module reads the body, calls [`dispatch`]
 //! under the lock, and applies the fault plan to the response.
 
 use std::net::IpAddr;
