@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use windvane_evidence::account_history::NewestEvents;
 use windvane_evidence::connection::Connection;
-use windvane_evidence::stale_reports::NewestEvents;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Notice;
 use windvane_model::ids::{InstrumentId, StrategyId, Time};

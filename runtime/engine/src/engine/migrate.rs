@@ -8,10 +8,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use windvane_evidence::asset_prices::AssetPrices;
 use windvane_evidence::close_gains::DueGains;
 use windvane_evidence::close_values::CloseValues;
 use windvane_evidence::comparison::ConfirmedEntries;
-use windvane_evidence::fee_costs::{AssetPrices, FeeCosts};
+use windvane_evidence::fee_costs::FeeCosts;
 use windvane_evidence::fills_from_totals::FillsFromTotals;
 use windvane_evidence::forced::ForcedCloses;
 use windvane_evidence::forced_close_evidence::ForcedCloseEvidence;

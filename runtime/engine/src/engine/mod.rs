@@ -110,11 +110,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use windvane_evidence::Evidence;
+use windvane_evidence::asset_prices::AssetPrices;
 use windvane_evidence::close_gains::DueGains;
 use windvane_evidence::close_values::CloseValues;
 use windvane_evidence::comparison::ConfirmedEntries;
 use windvane_evidence::external_orders::ExternalOrders;
-use windvane_evidence::fee_costs::{AssetPrices, FeeCosts};
+use windvane_evidence::fee_costs::FeeCosts;
 use windvane_evidence::fills_from_totals::FillsFromTotals;
 use windvane_evidence::forced::ForcedCloses;
 use windvane_evidence::forced_close_evidence::ForcedCloseEvidence;
