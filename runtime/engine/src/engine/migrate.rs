@@ -42,8 +42,11 @@ use windvane_supervision::rules_refresh::RulesRefresh;
 use windvane_supervision::stale_markets::MarketFeeds;
 use windvane_supervision::venue_wait::VenueWait;
 
-use super::account_modes::KnownModes;
-use super::snapshot::SNAPSHOT_VERSION;
+use super::known_modes::KnownModes;
+
+/// Version of the serialized engine. Every change of its layout raises it; [`migrate`] converts
+/// earlier versions.
+pub(super) const SNAPSHOT_VERSION: u32 = 17;
 
 /// The oldest version that can be read.
 pub(super) const OLDEST: u32 = 8;
