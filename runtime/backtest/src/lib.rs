@@ -11,6 +11,7 @@ mod feed;
 pub mod guests;
 pub mod load;
 pub mod play;
+mod progress;
 pub mod session;
 pub mod summary;
 pub mod tally;
@@ -31,6 +32,7 @@ use windvane_report::{ResultError, ResultWriter, Summary};
 
 pub use error::BacktestError;
 use guests::HostedGuests;
+pub use progress::Progress;
 use session::Session;
 use tally::{Names, Tally};
 
@@ -44,34 +46,6 @@ pub struct Options<'a> {
     pub recorder: Recorder,
     /// Called at the end with each block that the recorder kept.
     pub block: &'a mut dyn FnMut(Block),
-}
-
-/// The current step of a run.
-#[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
-    /// Decoding a recording for the first time.
-    Decoding {
-        /// The recording.
-        file: &'a Path,
-        /// Bytes read.
-        done: u64,
-        /// Total bytes.
-        of: u64,
-    },
-    /// Building a strategy from source.
-    Building {
-        /// The current build step.
-        step: &'a str,
-    },
-    /// Playing the market.
-    Running {
-        /// Virtual time played so far, nanoseconds.
-        done: u64,
-        /// Total virtual time, nanoseconds.
-        of: u64,
-    },
-    /// A message that the reader of the results needs.
-    Notice(&'a str),
 }
 
 /// Runs a backtest and writes its files.

@@ -2,7 +2,6 @@
 //!
 //! This module must never send a request again, and it must know nothing of orders and positions.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use windvane_protocol::wire::{self, Parameters, Request, Whole};
 use crate::CalledRoute;
 use crate::budget::{Budget, Budgets, Cost, Denial, Departed, Lane};
 use crate::clock::{Clock, Offset, Sample, estimate};
+use crate::departure::Departure;
 use crate::nonce::Nonces;
 use crate::outcome::{NotDone, Outcome, Refusal, RequestError, UnknownReason, Wait, WaitReason};
 use crate::rate_limiter::RateLimiter;
@@ -69,28 +69,6 @@ pub struct Client {
     lane: Option<Lane>,
     patience: Duration,
     departure: Option<Departure>,
-}
-
-/// A callback that runs when a request leaves: it is signed, and its bytes are passed to the HTTP
-/// connection.
-#[derive(Clone)]
-pub struct Departure(Arc<dyn Fn() + Send + Sync>);
-
-impl Departure {
-    /// Calls `listener` for each request. The listener must not block.
-    pub fn new(listener: impl Fn() + Send + Sync + 'static) -> Self {
-        Self(Arc::new(listener))
-    }
-
-    pub(crate) fn notify(&self) {
-        (self.0)();
-    }
-}
-
-impl fmt::Debug for Departure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Departure")
-    }
 }
 
 #[derive(Debug)]

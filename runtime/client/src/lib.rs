@@ -47,10 +47,12 @@ pub mod streams;
 pub mod tls;
 
 mod client;
+mod departure;
 mod rate_limiter;
 mod transport;
 
-pub use client::{Client, Departure};
+pub use client::Client;
+pub use departure::Departure;
 pub use settings::{AddressError, Addresses, Api, MarketData, Settings, Timeouts};
 pub use transport::{RawAnswer, Ready, TransportError};
 pub use windvane_client_core::{

@@ -14,7 +14,7 @@ use windvane_protocol::sign::Prepared;
 
 use windvane_client_core::gateway::Failure;
 
-use crate::client::Departure;
+use crate::departure::Departure;
 use crate::outcome::{Lost, RequestError};
 use crate::settings::Timeouts;
 

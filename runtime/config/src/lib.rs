@@ -10,10 +10,12 @@
 
 pub mod assembly;
 mod change;
+mod choice;
 mod error;
 mod instrument;
 mod live;
 mod profile;
+mod profile_venue;
 mod read;
 mod secret;
 mod sim;

@@ -11,18 +11,9 @@ use windvane_protocol::Brand;
 use windvane_protocol::brand::BrandError;
 use windvane_protocol::sign::sentence;
 
+use super::choice::choice;
 use super::profile::Profile;
 use super::secret::{KeySource, Secret};
-
-macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident { $($(#[$item_doc:meta])* $item:ident,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-        #[serde(rename_all = "kebab-case")]
-        pub enum $name { $($(#[$item_doc])* $item,)* }
-    };
-}
-pub(super) use choice;
 
 choice! {
     /// Paper or live trading.

@@ -10,7 +10,7 @@ use windvane_model::decimal::Decimal;
 use windvane_model::order::Surface;
 use windvane_sim::choices::Choices;
 
-use super::live::choice;
+use super::choice::choice;
 use super::value::{fee, millis_as_ns, not_negative, rate};
 
 choice! {

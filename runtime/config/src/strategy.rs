@@ -9,7 +9,8 @@ use windvane_model::decimal::Decimal;
 use windvane_model::ids::StrategyName;
 use windvane_session::InstrumentName;
 
-use super::live::{Leave, choice};
+use super::choice::choice;
+use super::live::Leave;
 use super::value::{fraction_option, positive_option};
 
 /// One strategy.

@@ -9,7 +9,7 @@ use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Posi
 use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
-use crate::stale_reports::READ_LAG_MS;
+use crate::lag::READ_LAG_MS;
 
 /// A statement that no fill explained for this long counts as correct for the loss limits.
 const TRUSTED_MS: i64 = 1_000;

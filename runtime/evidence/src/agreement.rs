@@ -16,7 +16,7 @@ use windvane_model::planted;
 use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
-use crate::stale_reports::READ_LAG_MS;
+use crate::lag::READ_LAG_MS;
 
 /// On an account that moves all the time, user events arrive between any two snapshots. After this
 /// many snapshots, they agree although events arrived.

@@ -14,7 +14,8 @@ use windvane_model::names::Names;
 use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::state_report::AccountSnapshot;
 
-use crate::outside_closes::{key_of, renamed};
+use crate::outside_closes::renamed;
+use crate::position::key_of;
 use crate::{Evidence, PositionKey};
 
 /// Gains of closes that are due, by position.

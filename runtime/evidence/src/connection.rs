@@ -9,7 +9,7 @@ use windvane_model::effect::Adjustment;
 use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::state_report::{AccountSnapshot, Subject};
 
-use crate::stale_reports::{AccountHistory, NewestEvents};
+use crate::account_history::{AccountHistory, NewestEvents};
 
 /// A user stream that neither answered a PING nor delivered an event for this long is not trusted.
 /// PINGs leave every ten seconds. The connection itself ends if one is not answered within ten

@@ -10,13 +10,13 @@
 use std::collections::BTreeMap;
 
 use windvane_model::decimal::Amount;
-use windvane_model::ids::{AssetId, InstrumentId, StrategyId, Time};
+use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time};
 use windvane_model::order::{PositionSide, Surface};
 use windvane_model::state_report::AccountSnapshot;
 
 use crate::Evidence;
+use crate::lag::READ_LAG_MS;
 use crate::late_fees::{AGAIN_MS, LateFee, SURFACE};
-use crate::stale_reports::READ_LAG_MS;
 
 /// An estimate explains a difference for this long: by then the venue lists the fill's trade, and
 /// the engine has read it.
@@ -71,6 +71,47 @@ impl LateFee {
 }
 
 impl Evidence<'_> {
+    /// The futures commissions that are booked as estimates and that no accepted snapshot contains.
+    pub fn estimated_commissions(&self) -> impl Iterator<Item = EstimatedFee> {
+        let derived = self.fills_from_totals.derived();
+        let derived = derived.filter(|(_, one)| !one.in_snapshot);
+        let derived = derived.filter_map(|(seq, one)| {
+            let order = self.orders.known(seq)?;
+            let instrument = order.instrument();
+            (self.surface_of(instrument) == Surface::Futures).then(|| EstimatedFee {
+                instrument,
+                side: order.terms.position_side,
+                owner: Some(order.strategy),
+                quote: self.instruments[usize::from(instrument.0)].quote,
+                value: one.quote,
+                estimate: one.fee,
+                made: one.made,
+                booked: one.booked,
+            })
+        });
+        let awaiting_fee = self.fills_from_totals.awaiting_estimates();
+        let awaiting_fee = awaiting_fee
+            .filter_map(|(late, estimate)| late.with_estimate(self.quote_of(late), *estimate));
+        derived.chain(awaiting_fee)
+    }
+
+    /// Whether a futures fill is booked with an estimate, and neither an event nor an account trade
+    /// reported it.
+    pub fn has_derived_fill(&self) -> bool {
+        let is_futures = |seq: OrderSeq| {
+            let order = self.orders.known(seq);
+            order.is_some_and(|order| self.surface_of(order.instrument()) == Surface::Futures)
+        };
+        let mut derived = self.fills_from_totals.derived();
+        derived.any(|(seq, one)| !one.in_snapshot && is_futures(seq))
+    }
+
+    /// The estimated commission of a fill with this quote amount.
+    pub fn estimated_fee(&self, quote_qty: Amount) -> Amount {
+        let fee_ppm = self.live.map_or(0, |live| live.fee_estimate_ppm);
+        quote_qty.part(fee_ppm, 1_000_000)
+    }
+
     fn young_estimates(&self) -> Vec<EstimatedFee> {
         let is_young = |fee: &EstimatedFee| self.now <= fee.booked.plus_ms(ESTIMATED_MS);
         self.estimated_commissions().filter(is_young).collect()

@@ -16,16 +16,13 @@ use windvane_model::protocol::BalanceUpdate;
 use windvane_model::state_report::AccountSnapshot;
 use windvane_model::timer::{Timer, Timers};
 
+use crate::asset_prices::AssetPrices;
 use crate::connection::Connection;
-use crate::fee_costs::AssetPrices;
 use crate::fills_from_totals::FillsFromTotals;
 use crate::forced_close_evidence::ForcedCloseEvidence;
 use crate::late_fees::LateFees;
 use crate::outside_closes::{OutsideCloses, StatedCloses};
 use crate::unconfigured_positions::UnconfiguredPositions;
-
-/// A position: its instrument and side.
-pub type PositionKey = (InstrumentId, PositionSide);
 
 /// The connection of each surface.
 pub type Connections = BTreeMap<Surface, Connection>;

@@ -16,17 +16,13 @@ use serde::{Deserialize, Serialize};
 use windvane_model::decimal::{AMOUNT_ONE, Amount, div_half_even, pow10};
 use windvane_model::ids::{InstrumentId, OrderSeq, Time, TradeId, VenueOrderId};
 use windvane_model::instrument::Instrument;
-use windvane_model::ledger::value;
 use windvane_model::names::Names;
-use windvane_model::order::{Price, Side, Surface};
+use windvane_model::order::{Price, Surface};
 use windvane_model::orders::Orders;
-use windvane_model::planted;
-use windvane_model::protocol::{Fill, OrderReport, OrderUpdate};
+use windvane_model::protocol::{Fill, OrderReport};
 
-use crate::Evidence;
-use crate::estimates::EstimatedFee;
+use crate::lag::READ_LAG_MS;
 use crate::late_fees::{Contained, LateFee};
-use crate::stale_reports::READ_LAG_MS;
 
 /// At most this many booked fills are remembered.
 const DERIVED_MAX: usize = 1_000;
@@ -46,6 +42,21 @@ impl FillsFromTotals {
     /// The fills whose event came without a commission.
     pub(crate) fn awaiting_fee(&self) -> impl Iterator<Item = &LateFee> {
         self.awaiting_fee.values().map(|(late, _)| late)
+    }
+
+    /// The fills whose event came without a commission, and the estimates that are booked for them.
+    pub(crate) fn awaiting_estimates(&self) -> impl Iterator<Item = &(LateFee, Amount)> {
+        self.awaiting_fee.values()
+    }
+
+    /// The fills that were booked from totals and whose events did not arrive yet.
+    pub(crate) fn derived(&self) -> impl Iterator<Item = (OrderSeq, &DerivedFill)> {
+        self.derived.iter().map(|(seq, fill)| (*seq, fill))
+    }
+
+    /// The latest totals of all orders whose fills have no event yet.
+    pub(crate) fn all_waiting(&self) -> impl Iterator<Item = (OrderSeq, &OrderTotals)> {
+        self.waiting.iter().map(|(seq, totals)| (*seq, totals))
     }
 
     /// Keeps only the fills whose trades the venue may still list. The estimates of the others stay
@@ -221,19 +232,19 @@ impl OrderTotals {
 
 /// A fill that was booked from totals.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct DerivedFill {
+pub(crate) struct DerivedFill {
     /// The quantity without an event, mantissa.
     qty: i64,
     /// The quote amount of that quantity.
-    quote: Amount,
+    pub(crate) quote: Amount,
     /// The estimated commission of that quantity, in the quote asset.
-    fee: Amount,
+    pub(crate) fee: Amount,
     /// The venue's time of the fill.
-    made: Time,
+    pub(crate) made: Time,
     /// When it was booked, by our clock.
-    booked: Time,
+    pub(crate) booked: Time,
     /// An account snapshot that contains the fill was accepted: it includes the true commission.
-    in_snapshot: bool,
+    pub(crate) in_snapshot: bool,
 }
 
 /// An estimated commission that the true one replaces.
@@ -244,95 +255,6 @@ pub struct Estimate {
     pub booked: Time,
     /// The balance already includes the true commission.
     pub in_snapshot: bool,
-}
-
-impl Evidence<'_> {
-    /// The futures commissions that are booked as estimates and that no accepted snapshot contains.
-    pub fn estimated_commissions(&self) -> impl Iterator<Item = EstimatedFee> {
-        let derived = self.fills_from_totals.derived.iter();
-        let derived = derived.filter(|(_, one)| !one.in_snapshot);
-        let derived = derived.filter_map(|(seq, one)| {
-            let order = self.orders.known(*seq)?;
-            let instrument = order.instrument();
-            (self.surface_of(instrument) == Surface::Futures).then(|| EstimatedFee {
-                instrument,
-                side: order.terms.position_side,
-                owner: Some(order.strategy),
-                quote: self.instruments[usize::from(instrument.0)].quote,
-                value: one.quote,
-                estimate: one.fee,
-                made: one.made,
-                booked: one.booked,
-            })
-        });
-        let awaiting_fee = self.fills_from_totals.awaiting_fee.values();
-        let awaiting_fee = awaiting_fee
-            .filter_map(|(late, estimate)| late.with_estimate(self.quote_of(late), *estimate));
-        derived.chain(awaiting_fee)
-    }
-
-    /// Whether a futures fill is booked with an estimate, and neither an event nor an account trade
-    /// reported it.
-    pub fn has_derived_fill(&self) -> bool {
-        let is_futures = |seq: &OrderSeq| {
-            let order = self.orders.known(*seq);
-            order.is_some_and(|order| self.surface_of(order.instrument()) == Surface::Futures)
-        };
-        let mut derived = self.fills_from_totals.derived.iter();
-        derived.any(|(seq, one)| !one.in_snapshot && is_futures(seq))
-    }
-
-    /// The change of the account's equity by fills that are stated and not booked yet.
-    pub fn gain_of_fills_from_totals(&self) -> Amount {
-        let gain = |(seq, stated): (&OrderSeq, &OrderTotals)| {
-            let order = self.orders.known(*seq)?;
-            let rules = &self.instruments[usize::from(order.instrument().0)];
-            if Some(rules.quote) != self.equity_asset() {
-                return None;
-            }
-            let mark = self.markets[usize::from(order.instrument().0)].mark(rules.price_scale)?;
-            let qty = (stated.executed_qty - order.executed_qty).max(0);
-            let paid = stated.cum_quote - order.cum_quote;
-            let gain = value(rules, qty, mark) - paid;
-            let gain = if order.terms.side == Side::Buy {
-                gain
-            } else {
-                -gain
-            };
-            (qty > 0).then(|| gain - self.estimated_fee(paid))
-        };
-        self.fills_from_totals.waiting.iter().filter_map(gain).sum()
-    }
-
-    /// The estimated commission of a fill with this quote amount.
-    pub fn estimated_fee(&self, quote_qty: Amount) -> Amount {
-        let fee_ppm = self.live.map_or(0, |live| live.fee_estimate_ppm);
-        quote_qty.part(fee_ppm, 1_000_000)
-    }
-
-    /// The totals of an order whose event exceeds the booked fills. All parts of a resting order
-    /// have the price of the last one, so that the missing part can be booked like the totals in a
-    /// response. `None` if they state nothing new.
-    pub fn skipped_fill(&self, seq: OrderSeq, update: &OrderUpdate) -> Option<OrderTotals> {
-        let fill = update.fill.filter(|fill| fill.maker)?;
-        let order = self.orders.known(seq)?;
-        let rules = &self.instruments[usize::from(order.instrument().0)];
-        let skipped = update.executed_qty.0 - order.executed_qty;
-        let is_futures = self.surface_of(order.instrument()) == Surface::Futures;
-        let is_whole = (order.terms.qty).is_none_or(|qty| update.executed_qty <= qty);
-        // Events arrive out of order: a newer event may have reported a larger total.
-        let waiting = self.fills_from_totals.waiting.get(&seq);
-        let is_newest = waiting.is_none_or(|known| update.executed_qty.0 > known.executed_qty);
-        let is_new = skipped > 0 && is_newest;
-        if !is_new || !is_whole || !is_futures || planted!(StatedFillWaits) {
-            return None;
-        }
-        Some(OrderTotals {
-            executed_qty: update.executed_qty.0,
-            cum_quote: order.cum_quote + rules.notional(fill.price.0, skipped),
-            updated: update.transaction_time,
-        })
-    }
 }
 
 /// The average price of a quantity for a quote amount, rounded to the decimals of the instrument's

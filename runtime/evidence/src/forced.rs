@@ -17,7 +17,7 @@ use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::protocol::{Fill, OrderUpdate};
 use windvane_model::state_report::OpenOrder;
 
-use crate::forced_order_requests::PendingQuery;
+use crate::forced_order_requests::ForcedOrderRequests;
 use crate::forced_reports::ForcedReports;
 
 /// At most this many orders of outside parties are remembered.
@@ -37,7 +37,7 @@ pub struct ForcedCloses {
     /// they were known as own.
     orders: BTreeMap<(InstrumentId, VenueOrderId), OutsideOrder>,
     /// Pending requests for the forced orders of an instrument.
-    pub(crate) asked: BTreeMap<InstrumentId, PendingQuery>,
+    pub requests: ForcedOrderRequests,
     /// The venue's time of the last reconciliation round that left nothing unexplained.
     agreed: BTreeMap<Surface, Time>,
     /// Reports since the operator last resumed, the newest at the end.
@@ -279,11 +279,7 @@ impl ForcedCloses {
                 self.orders.insert((*id, *order_id), *order);
             }
         }
-        for (id, query) in &old.asked {
-            if let Some(id) = names.instruments.get(id) {
-                self.asked.insert(*id, query.without_answer());
-            }
-        }
+        self.requests.inherit(&old.requests, names);
         for (at, report) in old.reports.iter() {
             let Some(instrument) = names.instruments.get(&report.instrument) else {
                 continue;

@@ -15,7 +15,7 @@ use windvane_model::protocol::OrderUpdate;
 use windvane_model::state_report::OpenOrder;
 
 use crate::PositionKey;
-use crate::outside_closes::closing_side;
+use crate::position::closing_side;
 
 /// Time from one request about an instrument to the next, while snapshots lack its position.
 const ASK_AGAIN_MS: i64 = 20_000;

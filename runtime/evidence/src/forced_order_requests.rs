@@ -5,14 +5,16 @@
 //! If a request is not answered, the engine sends one more before the close counts as one by an
 //! outside party.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use windvane_model::ids::{InstrumentId, Time};
+use windvane_model::names::Names;
 use windvane_model::protocol::Outcome;
 use windvane_model::state_report::{OpenOrder, StateReport};
 
 use crate::connection::OF_ANY_ROUTE;
-use crate::forced::ForcedCloses;
-use crate::stale_reports::READ_LAG_MS;
+use crate::lag::READ_LAG_MS;
 
 /// Time after a failed request, time from the first request to the second, and the largest number
 /// of requests.
@@ -25,9 +27,13 @@ const TRIES: u32 = 10;
 /// After this many requests without a response, the close counts as one by an outside party.
 const AWAITED: u32 = 2;
 
+/// Pending requests for forced orders, by instrument.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct ForcedOrderRequests(BTreeMap<InstrumentId, PendingQuery>);
+
 /// A pending request for the forced orders of an instrument.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct PendingQuery {
+struct PendingQuery {
     /// Orders before this time, by the venue's clock, explain nothing.
     since: Time,
     sent: Time,
@@ -39,7 +45,7 @@ impl PendingQuery {
     /// The request as a new process continues it: no response to the request of the old process can
     /// come.
     #[must_use]
-    pub(crate) const fn without_answer(&self) -> Self {
+    const fn without_answer(&self) -> Self {
         Self {
             waits: false,
             ..*self
@@ -68,10 +74,10 @@ pub enum ForcedOrdersResponse<'a> {
     Listed(&'a [OpenOrder], Time),
 }
 
-impl ForcedCloses {
+impl ForcedOrderRequests {
     /// Plans a request for the forced orders of an instrument since the last reconciliation round
     /// that left nothing unexplained.
-    pub fn plan_query(&mut self, id: InstrumentId, since: Option<Time>) {
+    pub fn plan(&mut self, id: InstrumentId, since: Option<Time>) {
         let query = PendingQuery {
             // The snapshot of that round may have shown an older state of the account.
             since: since.unwrap_or_default().plus_ms(-READ_LAG_MS),
@@ -79,13 +85,13 @@ impl ForcedCloses {
             waits: false,
             tries: 0,
         };
-        self.asked.entry(id).or_insert(query);
+        self.0.entry(id).or_insert(query);
     }
 
     /// Instruments whose requests are sent again.
     pub fn overdue(&mut self, now: Time) -> Vec<InstrumentId> {
         let mut overdue = Vec::new();
-        for (id, query) in &mut self.asked {
+        for (id, query) in &mut self.0 {
             if query.is_overdue(now) {
                 query.waits = false;
                 overdue.push(*id);
@@ -96,14 +102,14 @@ impl ForcedCloses {
 
     /// Notes the next request about an instrument. Returns whether there is one.
     pub fn ask(&mut self, instrument: InstrumentId, now: Time) -> bool {
-        let Some(query) = self.asked.get_mut(&instrument) else {
+        let Some(query) = self.0.get_mut(&instrument) else {
             return false;
         };
         if query.waits {
             return false;
         }
         if query.tries >= TRIES {
-            self.asked.remove(&instrument);
+            self.0.remove(&instrument);
             return false;
         }
         query.tries += 1;
@@ -115,7 +121,7 @@ impl ForcedCloses {
     /// Whether a response is still expected about forced orders of an instrument. A failed request
     /// is repeated once before the close counts as one by an outside party.
     pub fn awaits_answer(&self, id: InstrumentId) -> bool {
-        let query = self.asked.get(&id);
+        let query = self.0.get(&id);
         query.is_some_and(|query| query.waits && query.tries <= AWAITED)
     }
 
@@ -125,7 +131,7 @@ impl ForcedCloses {
         id: InstrumentId,
         outcome: &'a Outcome<StateReport>,
     ) -> ForcedOrdersResponse<'a> {
-        let Some(query) = self.asked.get_mut(&id) else {
+        let Some(query) = self.0.get_mut(&id) else {
             return ForcedOrdersResponse::Nothing;
         };
         match outcome {
@@ -134,7 +140,7 @@ impl ForcedCloses {
                 ForcedOrdersResponse::Listed(listed, query.since)
             }
             Outcome::Refused(refusal) if !OF_ANY_ROUTE.contains(&refusal.code) => {
-                self.asked.remove(&id);
+                self.0.remove(&id);
                 ForcedOrdersResponse::NotListed
             }
             // Nothing is known yet: the engine keeps waiting and asks again.
@@ -143,7 +149,16 @@ impl ForcedCloses {
     }
 
     /// No request about an instrument is needed any more.
-    pub fn end_query(&mut self, id: InstrumentId) {
-        self.asked.remove(&id);
+    pub fn end(&mut self, id: InstrumentId) {
+        self.0.remove(&id);
+    }
+
+    /// Takes over the requests of an earlier process.
+    pub fn inherit(&mut self, old: &Self, names: &Names) {
+        for (id, query) in &old.0 {
+            if let Some(id) = names.instruments.get(id) {
+                self.0.insert(*id, query.without_answer());
+            }
+        }
     }
 }

@@ -11,7 +11,10 @@
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
 
 pub mod account_events;
+pub mod account_history;
 pub mod agreement;
+pub mod asset_prices;
+pub mod close_evidence;
 pub mod close_gains;
 pub mod close_values;
 pub mod comparison;
@@ -20,6 +23,7 @@ pub mod estimates;
 mod evidence;
 pub mod external_orders;
 pub mod fee_costs;
+pub mod fee_differences;
 pub mod fills_from_totals;
 pub mod forced;
 pub mod forced_close_evidence;
@@ -28,6 +32,7 @@ pub mod forced_out_of_order;
 pub mod forced_reports;
 pub mod income;
 pub mod instances;
+pub mod lag;
 pub mod late_fees;
 pub mod mark_price_age;
 pub mod missing_coins;
@@ -35,6 +40,7 @@ pub mod newest_orders;
 pub mod outside_closes;
 pub mod outside_orders;
 pub mod payments;
+pub mod position;
 pub mod recent_orders;
 pub mod reconciled_fills;
 pub mod reordered_fills;
@@ -43,7 +49,9 @@ pub mod stated_balances;
 pub mod stated_fees;
 pub mod stated_positions;
 pub mod transfers;
+pub mod unbooked_fills;
 pub mod unconfigured_positions;
 pub mod user_stream;
 
-pub use evidence::{Connections, Evidence, NO_CONNECTIONS, NO_DEGRADED_REASONS, PositionKey};
+pub use evidence::{Connections, Evidence, NO_CONNECTIONS, NO_DEGRADED_REASONS};
+pub use position::PositionKey;

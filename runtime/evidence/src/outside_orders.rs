@@ -16,7 +16,7 @@ use windvane_model::state_report::{OpenOrder, StateReport};
 
 use crate::connection::OF_ANY_ROUTE;
 use crate::forced::{ForcedCloses, OrderKey};
-use crate::stale_reports::READ_LAG_MS;
+use crate::lag::READ_LAG_MS;
 
 /// At most this many orders are queried at a time; closes by further orders count as closes by
 /// hand.

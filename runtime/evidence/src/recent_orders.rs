@@ -15,7 +15,7 @@ use windvane_model::protocol::Outcome;
 use windvane_model::state_report::{StateReport, TradedOrder};
 
 use crate::connection::OF_ANY_ROUTE;
-use crate::stale_reports::READ_LAG_MS;
+use crate::lag::READ_LAG_MS;
 
 /// Number of orders that are queried per instrument and read. Each costs a weight of 1.
 pub const ORDERS_MAX: usize = 3;

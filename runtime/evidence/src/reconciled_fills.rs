@@ -13,7 +13,7 @@ use windvane_model::order::{PositionSide, Surface};
 use windvane_model::protocol::OrderUpdate;
 
 use crate::Evidence;
-use crate::stale_reports::MAX_LAG_MS;
+use crate::lag::MAX_LAG_MS;
 
 /// The changes of recently accepted snapshots, less the fills that were reported since. They are
 /// the evidence that a snapshot contained a fill, because times alone come from two different

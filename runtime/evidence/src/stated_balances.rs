@@ -20,7 +20,7 @@ use windvane_model::protocol::AccountUpdate;
 
 use crate::Evidence;
 use crate::estimates::ESTIMATED_MS;
-use crate::stale_reports::READ_LAG_MS;
+use crate::lag::READ_LAG_MS;
 
 /// The fill of an account event arrives within this time, or the run is degraded.
 const EXPLAINED_MS: i64 = 3_000;

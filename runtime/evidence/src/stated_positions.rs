@@ -19,7 +19,7 @@ use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::order::Surface;
 use windvane_model::protocol::{AccountReason, AccountUpdate};
 
-use crate::stale_reports::READ_LAG_MS;
+use crate::lag::READ_LAG_MS;
 use crate::{Evidence, PositionKey};
 
 /// The fill of an account event arrives within this time, or the run is degraded.

@@ -8,8 +8,10 @@ use std::time::Instant;
 use windvane_model::record::{Block, Chain, ChainError};
 
 use crate::directory::Directory;
+use crate::event::Listener;
 use crate::failure::Failure;
-use crate::owner::{Listener, Message, Options, Owner};
+use crate::options::Options;
+use crate::owner::{Message, Owner};
 use crate::packing::PackThread;
 use crate::watch::{MarkKeeper, Watch, lock};
 

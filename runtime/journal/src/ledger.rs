@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use crate::checksum::{CHECK, check};
 use crate::directory::Directory;
-use crate::segment;
+use crate::layout;
 
 const NAME: &str = "ledger";
 const MAGIC: &[u8] = b"windvane ledger 1\n";
@@ -220,7 +220,7 @@ fn begin(path: &Path, bytes: &[u8]) -> Result<usize, LedgerError> {
 /// is pruned only once its entry is durable.
 fn is_damage(data_dir: &Path, bytes: &[u8], at: usize) -> bool {
     let segment = word(bytes, at).and_then(|number| u32::try_from(number).ok());
-    let is_there = |number| segment::folder(&data_dir.join("journal"), number).is_dir();
+    let is_there = |number| layout::folder(&data_dir.join("journal"), number).is_dir();
     if segment.is_some_and(|number| !is_there(number)) {
         return true;
     }
@@ -267,7 +267,7 @@ mod tests {
     fn filled(folder: &Path) -> Vec<LedgerEntry> {
         let directory = Directory::lock(folder).unwrap();
         for number in SEGMENTS {
-            fs::create_dir_all(segment::folder(&folder.join("journal"), number)).unwrap();
+            fs::create_dir_all(layout::folder(&folder.join("journal"), number)).unwrap();
         }
         let mut ledger = directory.ledger().unwrap();
         assert_eq!(ledger.last(), None);
@@ -338,7 +338,7 @@ mod tests {
             Some(4),
             "segment 9 can be entered again"
         );
-        fs::remove_dir(segment::folder(&folder.path().join("journal"), 9)).unwrap();
+        fs::remove_dir(layout::folder(&folder.path().join("journal"), 9)).unwrap();
         assert!(matches!(open(), Err(LedgerError::Damaged { .. })));
         let read = super::ledger(folder.path());
         assert!(matches!(read, Err(LedgerError::Damaged { .. })), "{read:?}");

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use windvane_model::record::{Hash, digest_of};
 
 use crate::groups;
-use crate::owner::SyncHook;
+use crate::options::SyncHook;
 
 /// The file of the segment that is being written.
 pub const NAME: &str = "market";

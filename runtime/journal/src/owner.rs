@@ -4,7 +4,6 @@
 //! All waiting blocks go into one sync. After a failure nothing is acknowledged until a new segment
 //! has begun. The checkpoint of the new segment contains everything that was lost with the old one.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex};
@@ -12,98 +11,16 @@ use std::time::{Duration, Instant};
 
 use windvane_model::record::{Block, Chain};
 
+use crate::event::{Event, Listener};
 use crate::failure::{Failure, guarded};
 use crate::mark::Mark;
+use crate::options::Hooks;
 use crate::packing::PackThread;
 use crate::segment::Segment;
 use crate::watch::{MarkKeeper, Watch, lock};
 
 /// Maximum number of blocks in one sync.
 const GROUP_BLOCKS: usize = 512;
-/// Called before a sync. An error counts as an error of the sync.
-pub type SyncHook = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
-
-/// Hooks with which tests make a disk fail or hang.
-#[derive(Clone, Default)]
-pub struct Hooks {
-    /// Called before the sync that orders wait for, and before the sync of the database.
-    pub sync: Option<SyncHook>,
-    /// Called before the sync of market parts.
-    pub market: Option<SyncHook>,
-}
-
-/// Receives the events. It is called on the journal's threads and must not block.
-pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
-
-/// Settings of a journal.
-#[derive(Clone)]
-pub struct Options {
-    /// Maximum number of blocks that wait to be written. More are refused.
-    pub queue_blocks: usize,
-    /// A write that takes longer is reported while it still runs.
-    pub stall_after: Duration,
-    /// Interval between writes of the mark. Orders do not wait for them.
-    pub mark_every: Duration,
-    /// Hooks for tests.
-    pub hooks: Hooks,
-    /// Whether ended segments are packed, on a separate thread.
-    pub packs: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            queue_blocks: 4096,
-            stall_after: Duration::from_millis(250),
-            mark_every: Duration::from_secs(1),
-            hooks: Hooks::default(),
-            packs: true,
-        }
-    }
-}
-
-/// An event of the journal.
-#[derive(Clone, Debug)]
-pub enum Event {
-    /// All records up to this point are durable, except market data, which follows within some
-    /// seconds.
-    Durable {
-        /// The end of the durable chain; [`Chain::last_record`] is the last durable record.
-        chain: Chain,
-        /// Blocks in this sync.
-        blocks: usize,
-        /// Time from the arrival of the first of them to this event.
-        took: Duration,
-    },
-    /// A new segment began. Its checkpoint is durable, and so is everything before it.
-    Rolled {
-        /// Its number.
-        segment: u32,
-        /// The position at which it begins.
-        chain: Chain,
-        /// Time from the request to this event.
-        took: Duration,
-    },
-    /// A write takes too long and has not ended: no new exposure until [`Event::Healthy`].
-    Stalled {
-        /// How long the write has been waiting.
-        waiting: Duration,
-    },
-    /// The slow write has ended.
-    Healthy {
-        /// How long it took.
-        stalled: Duration,
-    },
-    /// An ended segment was packed, or is left as it is. The packing thread sends this after it has
-    /// read the whole segment.
-    Packed {
-        /// Its number.
-        segment: u32,
-    },
-    /// Nothing becomes durable until [`Event::Rolled`]. Roll the journal when the cause may be
-    /// gone.
-    Failed(Failure),
-}
 
 /// A message to the owner thread.
 pub enum Message {

@@ -1,11 +1,10 @@
 //! Packing of an ended segment: sled and its WAL become `records.zst`, and `market` becomes
 //! `market.zst`. sled uses several times the space of its content, and never frees any.
 //!
-//! `records.zst` has the rows of sled in their order: length of the key as u32, length of the value
-//! as u32, key, value. Both files are written under a temporary name, synced, read back and
-//! renamed, `market.zst` first. Once `records.zst` exists, the files that it replaces are ignored
-//! and removed. So a kill at any moment leaves one complete segment. Only a complete segment is
-//! packed.
+//! `records.zst` (see `records`) and `market.zst` (see `market`) are written under a temporary name,
+//! synced, read back and renamed, `market.zst` first. Once `records.zst` exists, the files that it
+//! replaces are ignored and removed. So a kill at any moment leaves one complete segment. Only a
+//! complete segment is packed.
 
 use std::fs;
 use std::io;
@@ -19,77 +18,22 @@ use std::time::SystemTime;
 use windvane_model::record::{Chain, Format};
 
 use crate::directory::segments;
+use crate::event::{Event, Listener};
 use crate::failure::{Failure, guarded};
 use crate::groups::{self, Times};
+use crate::layout::{self, chain_bytes, key};
 use crate::market;
-use crate::owner::{Event, Listener};
 use crate::packed::{self, Packer};
-use crate::reading::{self, ReadError, Rows, StoredSegment};
-use crate::segment::{self, chain_bytes, key};
+use crate::reading::{self, ReadError, StoredSegment};
+use crate::records;
 use windvane_files::sync_folder;
 
-/// The file with the rows of sled.
-pub const RECORDS: &str = "records.zst";
-const MAGIC: [u8; 4] = *b"WVRC";
 /// Extension of a file that is not finished.
 const UNFINISHED: &str = "new";
 
-/// The rows of a packed segment, and why some may be missing.
-pub struct Packed {
-    pub rows: Rows,
-    pub problem: Option<String>,
-}
-
-/// The rows of a packed segment; `None` if it is not packed.
-pub fn rows(folder: &Path) -> Result<Option<Packed>, ReadError> {
-    let bytes = match fs::read(folder.join(RECORDS)) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    Ok(Some(parse(&bytes)))
-}
-
-fn parse(bytes: &[u8]) -> Packed {
-    let groups = groups::read(bytes, MAGIC);
-    let (mut rows, mut problem) = (Rows::new(), groups.problem);
-    for (packed, len) in groups.groups {
-        let plain = zstd::bulk::decompress(packed, len).unwrap_or_default();
-        let mut rest = &plain[..];
-        while let Some((row, behind)) = split(rest) {
-            rows.push(row);
-            rest = behind;
-        }
-        if !rest.is_empty() || plain.len() != len {
-            problem = Some("a group of its file contains an incomplete row".to_owned());
-            break;
-        }
-    }
-    Packed { rows, problem }
-}
-
-/// Key and value.
-type Row = (Vec<u8>, Vec<u8>);
-
-/// The first row, and the bytes after it.
-fn split(bytes: &[u8]) -> Option<(Row, &[u8])> {
-    let (key_len, rest) = bytes.split_first_chunk()?;
-    let (value_len, rest) = rest.split_first_chunk()?;
-    let (key, rest) = rest.split_at_checked(u32::from_le_bytes(*key_len) as usize)?;
-    let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*value_len) as usize)?;
-    Some(((key.to_vec(), value.to_vec()), rest))
-}
-
-fn push_row(rows: &mut Vec<u8>, key: &[u8], value: &[u8]) {
-    rows.extend_from_slice(&(key.len() as u32).to_le_bytes());
-    rows.extend_from_slice(&(value.len() as u32).to_le_bytes());
-    rows.extend_from_slice(key);
-    rows.extend_from_slice(value);
-}
-
 /// When a segment began and was last written, packed or not.
 pub fn times(folder: &Path) -> io::Result<Times> {
-    match fs::read(folder.join(RECORDS)) {
+    match fs::read(folder.join(records::NAME)) {
         Ok(bytes) => {
             if let Some(times) = groups::times(&bytes) {
                 return Ok(times);
@@ -101,15 +45,15 @@ pub fn times(folder: &Path) -> io::Result<Times> {
     let modified = |name: &str| fs::metadata(folder.join(name))?.modified();
     Ok(Times {
         // sled writes this file once, when it creates the folder.
-        started: modified("conf").or_else(|_| modified(RECORDS))?,
-        written: modified("db").or_else(|_| modified(RECORDS))?,
+        started: modified("conf").or_else(|_| modified(records::NAME))?,
+        written: modified("db").or_else(|_| modified(records::NAME))?,
     })
 }
 
 /// Packs a segment that has ended. Returns whether it is packed now.
 pub fn pack(journal: &Path, number: u32) -> Result<bool, Failure> {
-    let folder = segment::folder(journal, number);
-    if folder.join(RECORDS).try_exists()? {
+    let folder = layout::folder(journal, number);
+    if folder.join(records::NAME).try_exists()? {
         remove_replaced(&folder)?;
         return Ok(true);
     }
@@ -129,7 +73,7 @@ pub fn pack(journal: &Path, number: u32) -> Result<bool, Failure> {
     let sealed = stored.sealed;
     write(&folder, stored)?;
     read_back(&folder, number, end, sealed, &lost, &checkpoint)?;
-    for name in [market::PACKED, RECORDS] {
+    for name in [market::PACKED, records::NAME] {
         fs::rename(folder.join(unfinished(name)), folder.join(name))?;
         sync_folder(&folder)?;
     }
@@ -145,7 +89,7 @@ fn write(folder: &Path, stored: StoredSegment) -> Result<(), Failure> {
     let times = times(folder)?;
     let (end, sealed) = (stored.end(), stored.sealed);
     let path = |name| folder.join(unfinished(name));
-    let mut records = groups::Writer::create(&path(RECORDS), MAGIC, times)?;
+    let mut rows = groups::Writer::create(&path(records::NAME), records::MAGIC, times)?;
     let mut parts = groups::Writer::create(&path(market::PACKED), market::MAGIC, times)?;
     let meta = stored
         .meta
@@ -153,19 +97,19 @@ fn write(folder: &Path, stored: StoredSegment) -> Result<(), Failure> {
     let checkpoint = Packer::new()?.pack_checkpoint(&stored.checkpoint)?;
     for block in stored.blocks {
         let key = key::block(block.number, 0);
-        push_row(records.group(), &key, &packed::plain(&block));
-        records.end_if_long()?;
+        records::push_row(rows.group(), &key, &packed::plain(&block));
+        rows.end_if_long()?;
         if let Some(part) = block.market.as_deref().filter(|part| !part.is_empty()) {
             market::push_frame(parts.group(), block.number, part);
             parts.end_if_long()?;
         }
     }
-    push_row(records.group(), &key::checkpoint(0), &checkpoint);
-    push_row(records.group(), &key::META, &meta.to_bytes());
+    records::push_row(rows.group(), &key::checkpoint(0), &checkpoint);
+    records::push_row(rows.group(), &key::META, &meta.to_bytes());
     if sealed {
-        push_row(records.group(), &key::SEAL, &chain_bytes(&end));
+        records::push_row(rows.group(), &key::SEAL, &chain_bytes(&end));
     }
-    records.finish()?;
+    rows.finish()?;
     parts.finish()?;
     Ok(())
 }
@@ -180,9 +124,9 @@ fn read_back(
     lost: &[(u64, u64)],
     checkpoint: &[u8],
 ) -> Result<(), Failure> {
-    let bytes = fs::read(folder.join(unfinished(RECORDS)))?;
+    let bytes = fs::read(folder.join(unfinished(records::NAME)))?;
     let market = folder.join(unfinished(market::PACKED));
-    let read = reading::contents_of(number, &market, parse(&bytes));
+    let read = reading::contents_of(number, &market, records::parse(&bytes));
     let read = read.map_err(|error| storage(&error.to_string()))?;
     let is_same = read.end() == end
         && read.sealed == sealed
@@ -204,7 +148,7 @@ fn storage(what: &str) -> Failure {
 
 /// Removes the files that the packed ones replace.
 fn remove_replaced(folder: &Path) -> io::Result<()> {
-    let kept = [RECORDS, market::PACKED, market::DROPPED];
+    let kept = [records::NAME, market::PACKED, market::DROPPED];
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();

@@ -10,7 +10,7 @@
 //! panics on some damage, which `guarded` catches.
 //!
 //! The blocks of the WAL, which sled may lack, are joined with the blocks of sled, and then with
-//! their market parts. A packed segment has two other files and no sled database (see `packing`).
+//! their market parts. A packed segment has two other files and no sled database (see `records`).
 
 use std::fs;
 use std::io;
@@ -20,10 +20,10 @@ use sha2::{Digest, Sha256};
 use windvane_model::record::{Chain, Format};
 
 use crate::failure::{Failure, guarded};
+use crate::layout::{self, FORMAT_VERSION, Meta, key};
 use crate::market::{self, Parts, Presence};
 use crate::packed::{Blocks, market_of, unpack_checkpoint};
-use crate::packing::{self, Packed};
-use crate::segment::{self, FORMAT_VERSION, Meta, key};
+use crate::records::{self, Packed, Rows};
 use crate::wal::{self, Numbered};
 
 /// Maximum size of a checkpoint, so that damage cannot cause a huge allocation.
@@ -101,9 +101,6 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Keys and values of a segment, in order.
-pub type Rows = Vec<(Vec<u8>, Vec<u8>)>;
-
 /// The content of the WAL of a segment.
 #[derive(Default)]
 struct Newest {
@@ -142,8 +139,8 @@ pub fn read(
     number: u32,
     enough: impl Fn(&Chain) -> bool,
 ) -> Result<StoredSegment, ReadError> {
-    let folder = segment::folder(journal, number);
-    if let Some(rows) = packing::rows(&folder)? {
+    let folder = layout::folder(journal, number);
+    if let Some(rows) = records::read(&folder)? {
         return contents_of(number, &folder.join(market::PACKED), rows);
     }
     let read = read_unpacked(journal, number, &folder, enough);
@@ -152,7 +149,7 @@ pub fn read(
     match if is_whole {
         None
     } else {
-        packing::rows(&folder)?
+        records::read(&folder)?
     } {
         Some(rows) => contents_of(number, &folder.join(market::PACKED), rows),
         None => read,
@@ -215,7 +212,7 @@ fn rows_in(
     let copy = scratch.path().join("segment");
     copy_folder(folder, &copy, whole)?;
     let rows = guarded(|| {
-        let db = segment::sled_config(&copy).open()?;
+        let db = layout::sled_config(&copy).open()?;
         let rows: Result<Rows, sled::Error> = db
             .iter()
             .map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())))
@@ -305,7 +302,7 @@ fn contents(
     let unreported = unreported.filter(|_| meta.version > 1 && seal.is_none());
     let tear = verified.problem.map(|error| error.to_string());
     let tear = tear.or(gap).or(unreported);
-    let sealed = seal.as_deref() == Some(&segment::chain_bytes(&end)[..]);
+    let sealed = seal.as_deref() == Some(&layout::chain_bytes(&end)[..]);
     let cut = seal.is_some() && !sealed && tear.is_none();
     let tear = tear.or_else(|| cut.then(|| "its last block is not the one in its seal".to_owned()));
     // A sealed segment must be complete, unless retention dropped its market parts.

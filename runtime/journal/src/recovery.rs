@@ -11,14 +11,15 @@ use std::sync::Arc;
 use windvane_model::record::{Chain, Format};
 
 use crate::directory::{Directory, highest, segments};
+use crate::event::Listener;
 use crate::failure::Failure;
 use crate::journal::{BeginError, Journal};
+use crate::layout;
 use crate::mark::Mark;
 use crate::market::Parts;
-use crate::owner::{Listener, Options};
+use crate::options::Options;
 use crate::packed::Blocks;
 use crate::reading::{self, ReadError, SCRATCH, StoredSegment};
-use crate::segment;
 use crate::small_file::{SmallFileError, put_aside};
 
 /// How far the journal can be trusted.
@@ -220,7 +221,7 @@ impl Search {
                 Err(ReadError::Failed(failure)) => return Err(failure.into()),
                 Err(problem) => problem,
             };
-            let path = segment::folder(&self.journal, number);
+            let path = layout::folder(&self.journal, number);
             // The mark names a segment before the segment accepts a block. So this segment never
             // accepted one.
             let unused = !self.mark_lost && mark.is_none_or(|mark| mark.segment < number);

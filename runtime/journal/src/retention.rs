@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::directory::{Directory, segments};
+use crate::layout;
 use crate::packing;
-use crate::segment;
 use windvane_files::sync_folder;
 
 /// Number of segments that are never dropped: the one that is being written and the one before it.
@@ -60,7 +60,7 @@ impl Directory {
         let Some(oldest) = segments(&journal)?.first().copied() else {
             return Ok(None);
         };
-        let times = packing::times(&segment::folder(&journal, oldest))?;
+        let times = packing::times(&layout::folder(&journal, oldest))?;
         Ok(Some(times.started))
     }
 
@@ -84,7 +84,7 @@ impl Directory {
         }
         let mut ages = Vec::with_capacity(sizes.len());
         for (number, bytes) in &mut sizes {
-            let folder = segment::folder(&journal, *number);
+            let folder = layout::folder(&journal, *number);
             let written = packing::times(&folder)?.written;
             let age = now.duration_since(written).unwrap_or_default();
             ages.push(age);
@@ -121,12 +121,12 @@ impl Directory {
         pruned.segments.retain(is_in_ledger);
         pruned.markets.retain(is_in_ledger);
         for &number in &pruned.markets {
-            packing::drop_market(&segment::folder(&journal, number))?;
+            packing::drop_market(&layout::folder(&journal, number))?;
         }
         for &number in &pruned.segments {
             // The folder is renamed first, so that a half-removed segment is never taken for a
             // segment.
-            let folder = segment::folder(&journal, number);
+            let folder = layout::folder(&journal, number);
             fs::rename(&folder, journal.join(format!("{number:08x}.{PRUNED}")))?;
         }
         sync_folder(&journal)?;
@@ -164,5 +164,5 @@ pub fn segment_bytes(journal: &Path, number: u32) -> io::Result<u64> {
         }
         Ok(bytes)
     }
-    folder_bytes(&segment::folder(journal, number))
+    folder_bytes(&layout::folder(journal, number))
 }

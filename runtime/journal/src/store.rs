@@ -21,10 +21,10 @@ use sled::{Batch, Db};
 use windvane_model::record::Chain;
 
 use crate::failure::{Failure, guarded};
+use crate::layout::{Meta, chain_bytes, key, sled_config};
 use crate::market::MarketFile;
-use crate::owner::Hooks;
+use crate::options::Hooks;
 use crate::packed::Packer;
-use crate::segment::{Meta, chain_bytes, key, sled_config};
 use crate::wal::split_frames;
 
 /// Maximum size of a value, in bytes.

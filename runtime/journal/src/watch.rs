@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::event::{Event, Listener};
 use crate::mark::Mark;
-use crate::owner::{Event, Listener};
 use crate::small_file::SmallFileError;
 
 /// Locks a mutex even if another thread panicked while it held the lock. The content is valid at

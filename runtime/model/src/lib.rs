@@ -42,6 +42,7 @@ pub mod risk;
 pub mod rules;
 pub mod run_state;
 pub mod state_report;
+mod statement;
 pub mod timer;
 pub mod trading;
 

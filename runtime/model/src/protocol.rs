@@ -4,12 +4,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::Amount;
-use crate::ids::{AssetId, ClientOrderId, InstrumentId, Time, TradeId, VenueOrderId};
+use crate::ids::{ClientOrderId, InstrumentId, Time, VenueOrderId};
 use crate::order::{
     ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side,
     Surface, TimeInForce,
 };
 use crate::state_report::{StateReport, StatedPosition, Subject};
+
+pub use crate::statement::{BalanceUpdate, Fill, OrderReport, PositionUpdate};
 
 /// A request to the venue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,27 +156,6 @@ pub enum Reply {
     Stated(Vec<StatedPosition>),
 }
 
-/// An order object of a response: the venue's state of one order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OrderReport {
-    /// `clientOrderId`.
-    pub client_order_id: ClientOrderId,
-    /// `orderId`.
-    pub order_id: VenueOrderId,
-    /// The instrument.
-    pub instrument: InstrumentId,
-    /// `status`.
-    pub status: OrderStatus,
-    /// `origQty`.
-    pub orig_qty: Qty,
-    /// `executedQty`.
-    pub executed_qty: Qty,
-    /// `cumQuote`.
-    pub cum_quote: Amount,
-    /// `updateTime`.
-    pub update_time: Time,
-}
-
 /// An event of a user data stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UserEvent {
@@ -316,27 +297,6 @@ impl OrderUpdate {
     }
 }
 
-/// One fill of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fill {
-    /// `t`, unique per instrument.
-    pub trade_id: TradeId,
-    /// `L`.
-    pub price: Price,
-    /// `l`.
-    pub qty: Qty,
-    /// Price times quantity; `Y` on spot.
-    pub quote_qty: Amount,
-    /// `n`; positive if paid, 0 if the message omits it.
-    pub fee: Amount,
-    /// `N`.
-    pub fee_asset: AssetId,
-    /// `m`.
-    pub maker: bool,
-    /// `rp`: the realized profit as the venue states it, before fees. Futures only.
-    pub realized_pnl: Option<Amount>,
-}
-
 /// Reason of an account update (`m`), grouped by how the ledger treats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
@@ -373,31 +333,4 @@ pub struct AccountUpdate {
     pub transaction_time: Time,
     /// `E`, which orders the events (docs/interface/user-stream.md#order-of-events).
     pub event_time: Time,
-}
-
-/// One balance: `wb` and `bc` on futures; `f` and `l` on spot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BalanceUpdate {
-    /// The asset.
-    pub asset: AssetId,
-    /// Wallet balance on futures; free plus locked on spot.
-    pub total: Amount,
-    /// Locked in open orders. On futures, the wallet balance less the available balance, where the
-    /// venue reports it.
-    pub locked: Amount,
-    /// `bc`: change other than profit and commission; 0 on spot.
-    pub change: Amount,
-}
-
-/// One position after a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PositionUpdate {
-    /// The instrument.
-    pub instrument: InstrumentId,
-    /// `ps`.
-    pub position_side: PositionSide,
-    /// `pa`, signed: negative when short.
-    pub qty: Qty,
-    /// `ep` times the quantity: the cost of the position, with the sign of the quantity.
-    pub cost: Amount,
 }

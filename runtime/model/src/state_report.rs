@@ -11,7 +11,7 @@ use crate::decimal::Amount;
 use crate::ids::{AssetId, ClientOrderId, InstrumentId, Time, TradeId, VenueOrderId};
 use crate::instrument::Instrument;
 use crate::order::{OrderTerms, PositionSide, Side, Surface};
-use crate::protocol::{BalanceUpdate, Fill, OrderReport, PositionUpdate};
+use crate::statement::{BalanceUpdate, Fill, OrderReport, PositionUpdate};
 
 /// The subject of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

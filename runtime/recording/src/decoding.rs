@@ -12,7 +12,6 @@ use windvane_protocol::{
 
 use super::cache::{Key, Writer};
 use super::chunking::{Chunking, local_id};
-use super::depth::OwnedSnapshot;
 use super::listing::{Listing, TradeStream};
 use super::reader::{Broken, Lines};
 use super::survey::{Cut, Survey};
@@ -141,6 +140,13 @@ impl From<RecordingError> for Refused {
     fn from(error: RecordingError) -> Self {
         Self::Cache(error)
     }
+}
+
+/// A depth snapshot without its symbol.
+#[derive(Clone, Debug)]
+pub(super) struct OwnedSnapshot {
+    pub(super) last_update_id: i64,
+    pub(super) levels: BookLevels,
 }
 
 /// A recording that is being decoded. Module `depth` contains the methods for depth frames.

@@ -7,16 +7,9 @@ use windvane_protocol::{
     BookLevels, DepthDiff, DepthSnapshot, DiffIds, DiffStep, Number, SnapshotStep,
 };
 
-use super::decoding::{At, Decoding, Refused, event_time};
+use super::decoding::{At, Decoding, OwnedSnapshot, Refused, event_time};
 use super::listing::{Held, Listed};
 use super::tape_event::{DEPTH, GAP};
-
-/// A depth snapshot without its symbol.
-#[derive(Clone, Debug)]
-pub(super) struct OwnedSnapshot {
-    last_update_id: i64,
-    levels: BookLevels,
-}
 
 /// The instrument to which a depth snapshot belongs.
 enum Owner {

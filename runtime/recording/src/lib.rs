@@ -11,7 +11,9 @@ mod chunk;
 mod chunking;
 mod decoding;
 mod depth;
+mod error;
 mod listing;
+mod options;
 mod reader;
 pub mod rules;
 mod survey;
@@ -24,39 +26,13 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 pub use chunk::Chunk;
+pub use error::RecordingError;
+pub use options::{OnDamage, Options, Progress};
 pub use rules::{ResolveError, RulesSource, resolve_instrument};
 pub use survey::{Cut, Faults, InstrumentSurvey, Survey};
 pub use synthetic::SyntheticSession;
 pub use tape::{Chunks, Tape};
 pub use tape_event::TapeEvent;
-use windvane_model::Surface;
-
-/// Action for a line that cannot be decoded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OnDamage {
-    /// Report the line number and go on.
-    #[default]
-    Skip,
-    /// Refuse the recording.
-    Fail,
-}
-
-/// Options for opening a recording.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Folder of decoded caches. `None`: beside the recording if its folder is writable, otherwise
-    /// in the user's cache folder.
-    pub cache_dir: Option<PathBuf>,
-    /// Action for damaged lines.
-    pub on_damage: OnDamage,
-    /// The surface of frames whose keys do not show it (see [`windvane_protocol::surface`]).
-    /// `None`: the surface of the first frame in the recording that shows it, or spot.
-    pub surface: Option<Surface>,
-}
-
-/// Called while a recording is decoded, with the bytes read so far and the total bytes.
-pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// A recording whose decoded cache is ready.
 #[derive(Clone, Debug)]
@@ -67,83 +43,6 @@ pub struct Recording {
     survey: Survey,
     from_cache: bool,
     notices: Vec<String>,
-}
-
-/// Why a recording could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordingError {
-    /// A file could not be opened, read or written.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The operating system's error.
-        source: std::io::Error,
-    },
-    /// A line is damaged, and `on_damage` is `fail`.
-    #[error(
-        "{} line {line}: {reason}; set `on_damage = \"skip\"` to go on without it",
-        path.display()
-    )]
-    Damaged {
-        /// The recording.
-        path: PathBuf,
-        /// The line number, counted from 1.
-        line: u64,
-        /// The reason.
-        reason: String,
-    },
-    /// A price or quantity has more decimals than the instrument's scale.
-    #[error(
-        "{} line {line}: {what} {value} of {instrument} does not fit {scale} decimal places; \
-         set a smaller {rule} for it in [[instrument]]",
-        path.display()
-    )]
-    Unfit {
-        /// The recording.
-        path: PathBuf,
-        /// The line number, counted from 1.
-        line: u64,
-        /// `spot:SYMBOL` or `futures:SYMBOL`.
-        instrument: String,
-        /// `price` or `quantity`.
-        what: &'static str,
-        /// The value.
-        value: windvane_model::Decimal,
-        /// The instrument's scale.
-        scale: u8,
-        /// `tick` or `step`.
-        rule: &'static str,
-    },
-    /// A decoded cache cannot be written.
-    #[error(
-        "cannot write a decoded cache to {}: {reason}; name a writable folder with \
-         --cache DIR",
-        path.display()
-    )]
-    NoCache {
-        /// The folder.
-        path: PathBuf,
-        /// The operating system's error text.
-        reason: String,
-    },
-    /// A cache is damaged and could not be created again, or the recording changed meanwhile.
-    #[error("decoded cache {}: {reason}; remove it and try again", path.display())]
-    Cache {
-        /// The cache.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
-}
-
-impl RecordingError {
-    fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
-        move |source| Self::Io {
-            path: path.to_owned(),
-            source,
-        }
-    }
 }
 
 impl Recording {

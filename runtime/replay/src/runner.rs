@@ -7,114 +7,27 @@
 //! lists the intents that differ. Its own orders are never placed here. A simulation shows what
 //! they would have led to.
 
+mod players;
+mod report;
 mod saved;
 mod segment_replay;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use windvane_engine::Engine;
-use windvane_host::Host;
-use windvane_journal::{Directory, ExportError, Problem, StoredSegment};
-use windvane_model::record::Chain;
-use windvane_session::recovery::Difference;
-use windvane_session::{Checkpoint, Cost, EngineLoop, SavedStrategy};
+use windvane_journal::{Directory, ExportError, StoredSegment};
+use windvane_session::{Checkpoint, EngineLoop};
 
-use super::diff::Changes;
 use super::export::RecordFormatter;
 use super::reader::SegmentReader;
 use super::segments::ReplayError;
-use super::shadow::Shadow;
-use super::simulate::Simulation;
+use players::Runner;
 use segment_replay::SegmentReplay;
-use windvane_build::modules::{self, Guest};
+use windvane_build::modules;
 
-/// A module that runs beside the recorded one.
-#[derive(Clone, Debug)]
-pub struct NewModule {
-    /// The strategy's id.
-    pub id: String,
-    /// The module.
-    pub module: Arc<[u8]>,
-}
-
-/// How a module of the journal was replayed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Role {
-    /// The strategy's id.
-    pub id: String,
-    /// The hash of the recorded module.
-    pub sha256: String,
-    /// Why the recorded outputs were used; `None` if the module itself ran.
-    pub from_journal: Option<String>,
-    /// Its file is missing or was changed, so its outputs cannot be computed again.
-    pub altered: bool,
-}
-
-/// The result of a replay.
-#[derive(Debug, Default)]
-pub struct ReplayReport {
-    /// The number of segments.
-    pub segments: u64,
-    /// The number of blocks in them.
-    pub blocks: u64,
-    /// The number of records in them.
-    pub records: u64,
-    /// How many outputs the modules themselves produced again.
-    pub answers: u64,
-    /// The first difference, with its segment.
-    pub difference: Option<(u32, Difference)>,
-    /// Differences in segments of a program with other engine rules.
-    pub other_rules: Option<OtherRules>,
-    /// Parts of the journal that are missing or damaged, so they were not replayed.
-    pub problems: Vec<Problem>,
-    /// How each module was replayed.
-    pub roles: Vec<Role>,
-    /// Other facts that a reader should know.
-    pub notes: Vec<String>,
-    /// Orders and cancels that only one of the two modules sent.
-    pub changes: Changes,
-    /// The inputs of a simulation on the recorded market.
-    pub simulation: Option<Simulation>,
-}
-
-impl ReplayReport {
-    /// Whether the complete journal was replayed and gave the recorded results.
-    pub fn is_equal(&self) -> bool {
-        let altered = self.roles.iter().any(|role| role.altered);
-        self.difference.is_none()
-            && self.other_rules.is_none()
-            && self.problems.is_empty()
-            && !altered
-    }
-}
-
-/// Segments of a program with other engine rules. Such a program decides differently, so this one
-/// cannot verify them.
-#[derive(Debug, Default)]
-pub struct OtherRules {
-    /// The numbers of their engine rules.
-    pub rules: BTreeSet<u32>,
-    /// The versions of the programs that wrote them.
-    pub programs: BTreeSet<String>,
-    /// The first differences, with their segments.
-    pub differences: Vec<(u32, Difference)>,
-    /// The number of all differences.
-    pub count: u64,
-}
-
-impl OtherRules {
-    /// At most this many differences are listed.
-    const LISTED: usize = 20;
-
-    fn add(&mut self, segment: u32, difference: Difference) {
-        self.count += 1;
-        if self.differences.len() < Self::LISTED {
-            self.differences.push((segment, difference));
-        }
-    }
-}
+pub use super::shadow::NewModule;
+pub use report::{OtherRules, ReplayReport, Role};
 
 /// The ids of the strategies in a journal, from its end back to the segment that contains `id`.
 ///
@@ -178,29 +91,6 @@ pub fn run(data_dir: &Path, new_module: Option<&NewModule>) -> Result<ReplayRepo
     Ok(runner.result)
 }
 
-/// One strategy in the replay.
-struct Player {
-    id: String,
-    /// The recorded module. Without it, the recorded outputs are used.
-    module: Option<Guest>,
-    /// The state that it saved last.
-    saved: Option<Vec<u8>>,
-    /// The cost of recording that state.
-    cost: Cost,
-    /// The new module beside it.
-    shadow: Option<Shadow>,
-}
-
-struct Runner<'a> {
-    data_dir: &'a Path,
-    host: Host,
-    new_module: Option<&'a NewModule>,
-    players: Vec<Player>,
-    /// The end of the previous segment.
-    ended: Option<Chain>,
-    result: ReplayReport,
-}
-
 impl Runner<'_> {
     fn segment(
         &mut self,
@@ -257,70 +147,5 @@ impl Runner<'_> {
             self.result.difference = Some((segment, difference));
         }
         Ok(())
-    }
-
-    /// Loads the module of a saved strategy without starting it, and notes how it is replayed.
-    fn module(&mut self, saved: &SavedStrategy) -> Option<Guest> {
-        let module = modules::kept(self.data_dir, &saved.sha256);
-        let altered = module.is_err();
-        let loaded = match module {
-            Err(why) => Err(why.to_string()),
-            Ok(module) => Guest::load(&self.host, &saved.name, module, saved.made.clone())
-                .map_err(|error| error.to_string()),
-        };
-        self.role(saved, loaded.as_ref().err().cloned(), altered);
-        loaded.ok()
-    }
-
-    fn role(&mut self, saved: &SavedStrategy, from_journal: Option<String>, altered: bool) {
-        let role = Role {
-            id: saved.name.clone(),
-            sha256: hex::encode(saved.sha256),
-            from_journal,
-            altered,
-        };
-        if !self.result.roles.contains(&role) {
-            self.result.roles.push(role);
-        }
-    }
-
-    fn shadow(&mut self, saved: &SavedStrategy) -> Option<Shadow> {
-        let new_module = self.new_module.filter(|one| one.id == saved.name)?;
-        let module = Arc::clone(&new_module.module);
-        match Guest::load(&self.host, &saved.name, module, saved.made.clone()) {
-            Ok(guest) => Some(Shadow {
-                guest,
-                timers: BTreeMap::new(),
-                failed: false,
-            }),
-            Err(error) => {
-                self.note(format!(
-                    "the new module of {} cannot be loaded: {error}",
-                    saved.name
-                ));
-                None
-            }
-        }
-    }
-
-    /// Notes market records that a kill or the retention removed. They are not a difference, but
-    /// the rest of the segment cannot be replayed.
-    fn note_lost(&mut self, segment: u32, lost: Option<u64>, dropped: bool) {
-        let Some(block) = lost else { return };
-        let why = if dropped {
-            "were deleted by retention ([journal] retain_market_days)"
-        } else {
-            "are lost"
-        };
-        self.note(format!(
-            "segment {segment:08x}: market records from block {block} on {why}; this segment was \
-             replayed up to there"
-        ));
-    }
-
-    fn note(&mut self, note: String) {
-        if !self.result.notes.contains(&note) {
-            self.result.notes.push(note);
-        }
     }
 }

@@ -2,6 +2,7 @@
 //! there.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use windvane_engine::Engine;
 use windvane_host::FaultKind as HostFault;
@@ -11,6 +12,15 @@ use windvane_model::{Event, Intent, StrategyId, Time};
 use windvane_session::{EngineLoop, Guests, InitResult};
 
 use windvane_build::modules::{Guest, engine_fault};
+
+/// A module that runs beside the recorded one.
+#[derive(Clone, Debug)]
+pub struct NewModule {
+    /// The strategy's id.
+    pub id: String,
+    /// The module.
+    pub module: Arc<[u8]>,
+}
 
 /// A module that receives the same events as the recorded one.
 pub(super) struct Shadow {

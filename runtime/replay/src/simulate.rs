@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windvane_model::config::EngineConfig;
 
 use super::journal_to_recording::JournalRecording;
-use super::runner::NewModule;
+use super::shadow::NewModule;
 use windvane_backtest::BacktestError;
 use windvane_backtest::play::{Played, play};
 use windvane_build::modules::{self, Guest};

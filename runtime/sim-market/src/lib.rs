@@ -13,6 +13,7 @@ pub mod interval;
 pub mod kline;
 pub mod listing;
 mod past;
+mod publish;
 mod recorded;
 mod seeded;
 mod shared_market;

@@ -12,7 +12,8 @@ use windvane_model::{
     Amount, AssetId, ExecutionType, InstrumentId, OrderStatus, Price, Qty, Side, Surface, TradeId,
 };
 
-use crate::order::{OrderKey, Stage};
+use crate::order::Stage;
+use crate::order_key::OrderKey;
 use crate::stream::{Cause, Met};
 use crate::venue::Venue;
 

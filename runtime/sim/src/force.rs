@@ -12,7 +12,8 @@ use crate::bracket::{Bracket, Brackets};
 use crate::code::Code;
 use crate::config::VenueConfigError;
 use crate::filter::Fractions;
-use crate::order::{OrderKey, Stage};
+use crate::order::Stage;
+use crate::order_key::OrderKey;
 use crate::stream::Met;
 use crate::venue::Venue;
 

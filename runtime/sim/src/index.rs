@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 use windvane_model::{ClientOrderId, VenueOrderId};
 
-use crate::order::OrderKey;
+use crate::order_key::OrderKey;
 
 /// Uses open addressing with linear probing. At most half of the slots are used.
 #[derive(Debug, Serialize, Deserialize)]

@@ -21,7 +21,8 @@ use windvane_model::{
 
 use crate::config::Rate;
 use crate::market::Market;
-use crate::order::{Order, OrderKey, Stage};
+use crate::order::{Order, Stage};
+use crate::order_key::OrderKey;
 use crate::stream::Met;
 use crate::venue::Venue;
 

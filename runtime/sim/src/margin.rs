@@ -15,7 +15,6 @@
 //! in which the account is safe, as long as the other markets stay in their ranges too: the slack
 //! is divided evenly between them.
 
-use serde::{Deserialize, Serialize};
 use windvane_model::decimal::{div_half_even, pow10};
 use windvane_model::{Amount, AssetId, InstrumentId, Side};
 
@@ -25,26 +24,6 @@ use crate::config::Rate;
 use crate::market::{Market, SAFE};
 use crate::order::Order;
 use crate::venue::Venue;
-
-/// The state of the margin checks between fills.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Watch {
-    /// A margin asset whose account changed, or one of whose markets left its safe range.
-    pub(crate) dirty: Option<AssetId>,
-    /// Margin assets with a margin call from which equity has not recovered.
-    called: Vec<AssetId>,
-}
-
-impl Watch {
-    /// The same state with the assets' new ids.
-    pub(crate) fn renamed(self, assets: &[AssetId]) -> Self {
-        let name = |old: AssetId| assets.get(usize::from(old.0)).copied();
-        Self {
-            dirty: self.dirty.and_then(name),
-            called: self.called.into_iter().filter_map(name).collect(),
-        }
-    }
-}
 
 /// Sums over the positions of one margin asset.
 #[derive(Clone, Copy, Debug, Default)]

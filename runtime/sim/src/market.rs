@@ -10,7 +10,7 @@ use crate::book::Book;
 use crate::bracket::Brackets;
 use crate::config::{Rate, VenueConfigError};
 use crate::filter::Fractions;
-use crate::order::OrderKey;
+use crate::order_key::OrderKey;
 use crate::queue::Resting;
 
 /// Bounds between which a market event cannot change anything of the account. All are exclusive.

@@ -19,7 +19,8 @@
 
 use windvane_model::{InstrumentId, Level, OrderStatus, Side, TimeInForce, WorkingType};
 
-use crate::order::{Order, OrderKey, Stage};
+use crate::order::{Order, Stage};
+use crate::order_key::OrderKey;
 use crate::queue::Resting;
 use crate::stream::Met;
 use crate::venue::Venue;

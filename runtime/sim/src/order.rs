@@ -16,13 +16,10 @@ use windvane_model::{
 
 use crate::config::Rate;
 use crate::index::Index;
+use crate::order_key::OrderKey;
 
 /// The default number of finished orders of each kind that can still be queried.
 pub const FINISHED_MAX: usize = 1024;
-
-/// The index of an order in the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct OrderKey(pub(crate) u32);
 
 /// The stage of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,7 +14,8 @@ use crate::code::Code;
 use crate::config::Rate;
 use crate::filter::{self, Context};
 use crate::market::Market;
-use crate::order::{Order, OrderKey, Stage};
+use crate::order::{Order, Stage};
+use crate::order_key::OrderKey;
 use crate::venue::{Venue, VenueMessage, refused};
 
 /// Maximum orders of one batch (docs/interface/orders.md#place-several-orders).

@@ -24,7 +24,7 @@
 //! - HIDDEN orders are behind everything displayed, even if it came later: `ahead' = d'`.
 
 use crate::config::QueueModel;
-use crate::order::OrderKey;
+use crate::order_key::OrderKey;
 use serde::{Deserialize, Serialize};
 
 /// A quantity above any trade, for a level that has not been seen yet.

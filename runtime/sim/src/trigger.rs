@@ -23,7 +23,8 @@ use crate::code::Code;
 use crate::config::Rate;
 use crate::market::{Alert, Market};
 use crate::open_terms::Triggered;
-use crate::order::{Order, OrderKey, Stage};
+use crate::order::{Order, Stage};
+use crate::order_key::OrderKey;
 use crate::venue::Venue;
 
 /// Whether a stop condition holds at `latest`.

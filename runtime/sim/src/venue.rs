@@ -26,12 +26,12 @@ use crate::account::Account;
 use crate::bracket::Brackets;
 use crate::code::Code;
 use crate::config::{QueueModel, Rate, Rates, VenueConfig, VenueConfigError};
-use crate::margin::Watch;
+use crate::margin_watch::Watch;
 use crate::market::Market;
 use crate::open_terms::OpenTerms;
 use crate::order::Orders;
-use crate::read::Trades;
 use crate::stream::StreamEvent;
+use crate::trades::Trades;
 
 /// A message of the venue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use clap::builder::ValueRange;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
-use super::{code, table};
+use super::markdown::{code, table};
 use crate::Arguments;
 
 const INTRODUCTION: &str = "# Commands

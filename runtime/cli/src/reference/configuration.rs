@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use windvane_config::{Config, ConfigError, Overrides};
 
-use super::{code, table};
+use super::markdown::{code, table};
 use reference::{Line, Section};
 
 const REFERENCE: &str = include_str!("../../../../configs/reference.toml");

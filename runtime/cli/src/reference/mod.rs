@@ -4,6 +4,7 @@
 
 mod commands;
 mod configuration;
+mod markdown;
 mod routes;
 
 /// A generated page.
@@ -64,24 +65,4 @@ pub fn pages() -> Result<Vec<Page>, String> {
         page("docs/configuration.md", configuration::page()?),
         page("docs/interface/routes.md", routes::page()?),
     ])
-}
-
-/// A Markdown table. Vertical bars in cells are escaped.
-fn table<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -> String {
-    let line = |cells: [&str; N]| format!("| {} |\n", cells.map(escaped).join(" | "));
-    let mut text = line(headings);
-    text.push_str(&line(["---"; N]));
-    for row in rows {
-        text.push_str(&line(row.each_ref().map(String::as_str)));
-    }
-    text
-}
-
-fn escaped(cell: &str) -> String {
-    cell.replace('|', "\\|")
-}
-
-/// The text as code.
-fn code(text: impl std::fmt::Display) -> String {
-    format!("`{text}`")
 }

@@ -8,7 +8,7 @@ use windvane_protocol::route::{
 };
 use windvane_sim_server::OpenPoint;
 
-use super::{code, table};
+use super::markdown::{code, table};
 use crate::routes::{ParameterRow, WeightText, weight_text};
 
 const INTRODUCTION: &str = "# Routes

@@ -5,8 +5,8 @@ mod stream_lines;
 
 use clap::Args;
 use tokio::sync::mpsc;
+use windvane_client::Client;
 use windvane_client::streams::StreamStartError;
-use windvane_client::{Client, NotDone, Refusal};
 use windvane_protocol::market_stream::Topic;
 use windvane_protocol::route::{self, Route, Surface};
 use windvane_protocol::wire::Parameters;
@@ -230,7 +230,7 @@ async fn request_key(client: &Client, surface: Surface) -> Result<(), Failure> {
     let answer = client.call(route, None, &Parameters::new()).await;
     match answer.into_result() {
         Ok(_) => Ok(()),
-        Err(not_done) if is_final(&not_done) => Err(Failure::Failed(format!(
+        Err(not_done) if stream_lines::is_final(&not_done) => Err(Failure::Failed(format!(
             "{surface} user: no listen key: {not_done}"
         ))),
         Err(not_done) => {
@@ -238,15 +238,4 @@ async fn request_key(client: &Client, surface: Surface) -> Result<(), Failure> {
             Ok(())
         }
     }
-}
-
-/// Whether the refusal stays until a person changes the key (docs/interface/errors.md#classes).
-fn is_final(not_done: &NotDone) -> bool {
-    let NotDone::Refused(refusal) = not_done else {
-        return false;
-    };
-    let is_of_the_key = matches!(refusal.code(), Some(-2014 | -2015 | -1022));
-    is_of_the_key
-        || matches!(refusal, Refusal::Venue { complaint, is_fatal, .. }
-            if *is_fatal || complaint.status == 401)
 }

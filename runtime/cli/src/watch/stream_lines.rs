@@ -4,12 +4,12 @@ use tokio::sync::mpsc;
 use windvane_client::streams::{
     FeedItem, MarketFeed, Obstacle, Source, StreamItem, UserStream, Why,
 };
+use windvane_client::{NotDone, Refusal};
 use windvane_protocol::market_stream::Topic;
 use windvane_protocol::route::Surface;
 use windvane_protocol::user_stream;
 use windvane_protocol::user_stream::Surface as EventSurface;
 
-use super::is_final;
 use super::line::{Line, LineContent};
 
 /// Sends the items of a user stream as lines, until the receiver is closed.
@@ -99,4 +99,15 @@ fn moved(topic: &Topic, source: Source, why: &Why) -> String {
 fn names(topics: &[Topic]) -> String {
     let names: Vec<String> = topics.iter().map(Topic::to_string).collect();
     names.join(", ")
+}
+
+/// Whether the refusal stays until a person changes the key (docs/interface/errors.md#classes).
+pub(super) fn is_final(not_done: &NotDone) -> bool {
+    let NotDone::Refused(refusal) = not_done else {
+        return false;
+    };
+    let is_of_the_key = matches!(refusal.code(), Some(-2014 | -2015 | -1022));
+    is_of_the_key
+        || matches!(refusal, Refusal::Venue { complaint, is_fatal, .. }
+            if *is_fatal || complaint.status == 401)
 }

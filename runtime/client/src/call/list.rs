@@ -10,7 +10,8 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use windvane_protocol::route::{BATCH_ORDER, Bounds, Kind, Need, Param, Surface};
 
-use super::arguments::{CallError, check_type, nearest};
+use super::error::{CallError, nearest};
+use super::order_type::check_type;
 use super::value::{self, check, refuse};
 
 /// Checks that `text` is a valid list for the parameter. An empty list is refused: no document

@@ -4,7 +4,9 @@
 //! This module must never ask a person, print, or read a configuration.
 
 mod arguments;
+mod error;
 mod list;
+mod order_type;
 mod value;
 
 #[cfg(test)]
@@ -25,7 +27,7 @@ use crate::outcome::{Outcome, Refusal, RequestError, UnknownReason};
 use crate::settings::{Api, Settings};
 use crate::transport::RawAnswer;
 
-pub use arguments::CallError;
+pub use error::CallError;
 
 /// The options of the command line in addition to route and parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 use windvane_protocol::route::{Bounds, Kind, Need, Param};
 use windvane_protocol::sign::solana;
 
-use super::arguments::CallError;
+use super::error::CallError;
 
 /// Checks that `value` is valid for the parameter.
 pub(super) fn check(param: &Param, value: &str) -> Result<(), CallError> {

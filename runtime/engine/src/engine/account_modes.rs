@@ -6,34 +6,12 @@
 //! both modes. An earlier process of the same data folder may have read them. If the venue refuses
 //! to return them, the run does not wait.
 
-use serde::{Deserialize, Serialize};
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::order::Surface;
 use windvane_model::state_report::AccountSnapshot;
 
 use super::Engine;
-
-/// Which modes are known, from this process or an earlier one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct KnownModes {
-    position: bool,
-    assets: bool,
-    /// The next account snapshot lacks them, and a later one contains them.
-    are_pending: bool,
-}
-
-impl KnownModes {
-    /// Both are known.
-    pub(super) const ALL: Self = Self {
-        position: true,
-        assets: true,
-        are_pending: false,
-    };
-
-    const fn are_known(self) -> bool {
-        self.position && self.assets
-    }
-}
+use super::known_modes::KnownModes;
 
 impl Engine {
     /// Whether opening orders wait until the account's modes are read.

@@ -13,7 +13,7 @@
 //! Fills of such a close are learned over REST: the engine queries the order and reads its trades.
 
 use windvane_evidence::connection::{Round, RoundStep};
-use windvane_evidence::stale_reports::READ_LAG_MS;
+use windvane_evidence::lag::READ_LAG_MS;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::{StrategyId, Time};
 use windvane_model::order::{OrderTerms, OrderType, PositionSide, Qty, Surface};

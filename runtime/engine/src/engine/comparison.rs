@@ -3,9 +3,10 @@
 //! adjustment with its cause (`docs/promises.md#3-the-venue-is-the-authority`). The round
 //! (`reconcile`) decides when to request the account.
 
+use windvane_evidence::account_history::SnapshotAge;
 use windvane_evidence::agreement::{Agreement, MOVING_READS, have_equal_positions};
 use windvane_evidence::connection::{Connection, RoundStep};
-use windvane_evidence::stale_reports::{READ_LAG_MS, SnapshotAge};
+use windvane_evidence::lag::READ_LAG_MS;
 use windvane_model::decimal::Amount;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause};

@@ -4,7 +4,7 @@
 //! open back into the live orders (`docs/promises.md#2-unknown-is-a-state` and
 //! `#3-the-venue-is-the-authority`).
 
-use windvane_evidence::stale_reports::READ_LAG_MS;
+use windvane_evidence::lag::READ_LAG_MS;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Notice};
 use windvane_model::ids::{InstrumentId, OrderSeq, Time};

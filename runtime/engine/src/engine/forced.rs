@@ -4,7 +4,7 @@
 
 use windvane_evidence::close_gains::RealizedGain;
 use windvane_evidence::forced::{DueClose, ForcedOrder};
-use windvane_evidence::stale_reports::READ_LAG_MS;
+use windvane_evidence::lag::READ_LAG_MS;
 use windvane_model::decimal::{Amount, div_half_even, pow10};
 use windvane_model::effect::Notice;
 use windvane_model::event::EventKind;

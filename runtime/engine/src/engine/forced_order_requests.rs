@@ -44,7 +44,7 @@ impl Engine {
     /// Requests the forced orders of an instrument since the last reconciliation round that left
     /// nothing unexplained.
     pub(super) fn plan_forced_order_request(&mut self, id: InstrumentId, since: Option<Time>) {
-        self.forced.plan_query(id, since);
+        self.forced.requests.plan(id, since);
         self.ask_for_forced_orders(id);
     }
 
@@ -56,7 +56,7 @@ impl Engine {
 
     /// Repeats requests that were not answered.
     pub(super) fn ask_again_for_forced_orders(&mut self) {
-        let overdue = self.forced.overdue(self.now);
+        let overdue = self.forced.requests.overdue(self.now);
         if overdue.is_empty() {
             return;
         }
@@ -67,7 +67,7 @@ impl Engine {
     }
 
     fn ask_for_forced_orders(&mut self, instrument: InstrumentId) {
-        if !self.forced.ask(instrument, self.now) {
+        if !self.forced.requests.ask(instrument, self.now) {
             return;
         }
         self.emit(Effect::Send {
@@ -80,7 +80,7 @@ impl Engine {
     /// that closed a position of it. A failed request is repeated once before the close counts as
     /// one by an outside party.
     pub(super) fn awaits_forced_orders(&self, id: InstrumentId) -> bool {
-        self.forced.awaits_answer(id) || self.outside_orders.queries_outside_order(id)
+        self.forced.requests.awaits_answer(id) || self.outside_orders.queries_outside_order(id)
     }
 
     /// Handles a response about forced orders. Outside parties closed what the forced orders do not
@@ -94,7 +94,7 @@ impl Engine {
 
     /// Reports forced orders that the venue lists and that no event reported.
     fn report_listed_orders(&mut self, id: InstrumentId, outcome: &Outcome<StateReport>) {
-        let (listed, since) = match self.forced.take_answer(id, outcome) {
+        let (listed, since) = match self.forced.requests.take_answer(id, outcome) {
             ForcedOrdersResponse::Nothing => return,
             ForcedOrdersResponse::NotListed => {
                 self.report_unexplained_closes(id);
@@ -111,7 +111,7 @@ impl Engine {
             }
         }
         if !ask_again {
-            self.forced.end_query(id);
+            self.forced.requests.end(id);
         }
     }
 }

@@ -5,7 +5,7 @@
 //! that time. If a position or an order was open, strategies open nothing until a snapshot agrees
 //! that is certainly newer. Renewals of countdowns go on.
 
-use windvane_evidence::stale_reports::READ_LAG_MS;
+use windvane_evidence::lag::READ_LAG_MS;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::order::Surface;

@@ -8,10 +8,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use windvane_evidence::asset_prices::AssetPrices;
 use windvane_evidence::close_gains::DueGains;
 use windvane_evidence::close_values::CloseValues;
 use windvane_evidence::comparison::ConfirmedEntries;
-use windvane_evidence::fee_costs::{AssetPrices, FeeCosts};
+use windvane_evidence::fee_costs::FeeCosts;
 use windvane_evidence::fills_from_totals::FillsFromTotals;
 use windvane_evidence::forced::ForcedCloses;
 use windvane_evidence::forced_close_evidence::ForcedCloseEvidence;
@@ -41,8 +42,11 @@ use windvane_supervision::rules_refresh::RulesRefresh;
 use windvane_supervision::stale_markets::MarketFeeds;
 use windvane_supervision::venue_wait::VenueWait;
 
-use super::account_modes::KnownModes;
-use super::snapshot::SNAPSHOT_VERSION;
+use super::known_modes::KnownModes;
+
+/// Version of the serialized engine. Every change of its layout raises it; [`migrate`] converts
+/// earlier versions.
+pub(super) const SNAPSHOT_VERSION: u32 = 17;
 
 /// The oldest version that can be read.
 pub(super) const OLDEST: u32 = 8;

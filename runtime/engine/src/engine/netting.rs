@@ -9,7 +9,7 @@
 //! net position: otherwise a close would take a part of theirs.
 
 use windvane_evidence::PositionKey;
-use windvane_evidence::outside_closes::closing_side;
+use windvane_evidence::position::closing_side;
 use windvane_model::effect::{Adjustment, Cause};
 use windvane_model::ids::StrategyId;
 use windvane_model::ledger::value;

@@ -1,11 +1,11 @@
 //! Positions that an outside party closed: a person, another program, or the venue. The engine books the
-//! close once the evidence suffices (`windvane_evidence::outside_closes`), takes the closed quantity from the
+//! close once the evidence suffices (`windvane_evidence::close_evidence`), takes the closed quantity from the
 //! strategies that held it, at the same price, and cancels those of their orders that would now open a
 //! position.
 
 use windvane_evidence::PositionKey;
 use windvane_evidence::close_gains::CloseGain;
-use windvane_evidence::outside_closes::closing_side;
+use windvane_evidence::position::closing_side;
 use windvane_model::decimal::Amount;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Notice};

@@ -1,8 +1,8 @@
 //! The venue's responses to requests, and the life of own orders.
 
 use windvane_evidence::fills_from_totals::OrderTotals;
+use windvane_evidence::lag::READ_LAG_MS;
 use windvane_evidence::outside_closes::REDUCES_NOTHING;
-use windvane_evidence::stale_reports::READ_LAG_MS;
 use windvane_model::config::OnFault;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::{Adjustment, Cause, Effect, Notice};

@@ -18,12 +18,9 @@ use windvane_model::record::{Chain, Recorder};
 use windvane_model::rules::{CompiledRules, InstrumentError};
 
 use super::Engine;
-use super::migrate::{OLDEST, migrate};
+use super::migrate::{OLDEST, SNAPSHOT_VERSION, migrate};
 
 const MAGIC: &[u8; 8] = b"windvane";
-/// Version of the serialized engine. Every change of its layout raises it; `migrate` converts
-/// earlier versions.
-pub(super) const SNAPSHOT_VERSION: u32 = 17;
 
 /// Why bytes cannot be read as an engine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! Reports that may be older than the books: the engine remembers the account before each change and
 //! judges snapshots by it (`windvane_evidence::stale_reports`).
 
-use windvane_evidence::stale_reports::SnapshotAge;
+use windvane_evidence::account_history::SnapshotAge;
 use windvane_model::order::Surface;
 use windvane_model::state_report::AccountSnapshot;
 

@@ -315,8 +315,7 @@ impl<'a> MarketReader<'a> {
         }
         let time = Time(self.before.time);
         let Some(instrument) = instrument else {
-            let kind =
-                super::read::event_kind(tag >> tag::EVENT_SHIFT).filter(|k| is_of_market(*k));
+            let kind = EventKind::of_code(tag >> tag::EVENT_SHIFT).filter(|k| is_of_market(*k));
             let strategy = StrategyId(self.cursor.u16("strategy")?);
             let kind = kind.ok_or_else(bad)?;
             let body = RecordBody::Effect(RecordedEffect::Deliver {

@@ -165,7 +165,7 @@ fn record(cursor: &mut Cursor<'_>, offset: usize, kind: u8, time: Time) -> Read<
         kind::CONFIG => RecordBody::Config(cursor.text("configuration")?.to_owned()),
         kind::DELIVER => RecordBody::Effect(RecordedEffect::Deliver {
             strategy: cursor.strategy()?,
-            kind: cursor.code("event kind", event_kind)?,
+            kind: cursor.code("event kind", EventKind::of_code)?,
             sequence: None,
         }),
         kind::SEND => RecordBody::Effect(RecordedEffect::Send {
@@ -286,26 +286,6 @@ fn level(cursor: &mut Cursor<'_>) -> Read<Level> {
     Ok(Level {
         price: cursor.i64("level price")?,
         qty: cursor.i64("level quantity")?,
-    })
-}
-
-pub(super) const fn event_kind(code: u8) -> Option<EventKind> {
-    Some(match code {
-        1 => EventKind::Trade,
-        2 => EventKind::BookTop,
-        3 => EventKind::BookChange,
-        4 => EventKind::Bar,
-        5 => EventKind::MarkPrice,
-        6 => EventKind::Funding,
-        7 => EventKind::OrderUpdate,
-        8 => EventKind::Fill,
-        9 => EventKind::Position,
-        10 => EventKind::Balance,
-        11 => EventKind::Timer,
-        12 => EventKind::RuntimeState,
-        13 => EventKind::Rules,
-        14 => EventKind::ForcedClose,
-        _ => return None,
     })
 }
 

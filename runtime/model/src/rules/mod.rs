@@ -8,12 +8,14 @@
 
 mod check;
 mod compiled;
+mod context;
 mod filters;
 mod parameters;
 mod position;
 mod ratio;
 mod rejection;
 
-pub use check::{OrderContext, check};
+pub use check::check;
 pub use compiled::{CompiledRules, InstrumentError};
+pub use context::OrderContext;
 pub use rejection::{Rejection, Rule};

@@ -15,7 +15,8 @@ use super::super::export::RecordFormatter;
 use super::super::reader::{self, NextInput, SegmentReader};
 use super::super::shadow::begin_guest;
 use super::super::simulate::Simulation;
-use super::{OtherRules, Player, Runner};
+use super::players::{Player, Runner};
+use super::report::OtherRules;
 use windvane_build::modules::engine_fault;
 use windvane_report::utc::utc_text;
 

@@ -7,8 +7,8 @@ use windvane_model::decimal::{Amount, div_half_even};
 use super::charts::Charts;
 use super::data::chart_json;
 use super::tables::{
-    data_facts, instrument_table, latency_table, module_facts, rejection_table, strategy_table,
-    time_share,
+    colored, data_facts, instrument_table, latency_table, module_facts, rejection_table,
+    strategy_table, time_share,
 };
 use crate::Summary;
 use crate::format::{Escaped, duration, grouped, money, percent, share, signed_money};
@@ -174,13 +174,4 @@ fn chart_section() -> String {
      A script in this file draws the charts. The tables below work without it.</p>\
      </noscript>\n</section>\n"
         .to_owned()
-}
-
-/// An amount in green if it is positive, in red if it is negative.
-pub(super) fn colored(amount: Amount, text: &str) -> String {
-    match amount.0 {
-        0 => text.to_owned(),
-        1.. => format!("<span class=\"good\">{text}</span>"),
-        _ => format!("<span class=\"bad\">{text}</span>"),
-    }
 }

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use windvane_model::decimal::Amount;
 
-use super::page::colored;
 use crate::format::{Escaped, duration, grouped, money, share};
 use crate::{Quantiles, StrategySummary, Summary};
 
@@ -378,4 +377,13 @@ pub(super) fn module_facts(summary: &Summary) -> String {
     rows.push(("Windvane", Escaped(&summary.engine.windvane).to_string()));
     rows.push(("wasmtime", Escaped(&summary.engine.wasmtime).to_string()));
     facts("Modules and versions", &rows)
+}
+
+/// An amount in green if it is positive, in red if it is negative.
+pub(super) fn colored(amount: Amount, text: &str) -> String {
+    match amount.0 {
+        0 => text.to_owned(),
+        1.. => format!("<span class=\"good\">{text}</span>"),
+        _ => format!("<span class=\"bad\">{text}</span>"),
+    }
 }

@@ -1,0 +1,86 @@
+//! Why a strategy cannot be built.
+
+use std::path::{Path, PathBuf};
+
+use windvane_host::ContractVersion;
+
+/// Why a folder cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The folder has no `Cargo.toml`.
+    #[error("{0} has no Cargo.toml: name the folder of a strategy, or a .wasm file")]
+    NoManifest(PathBuf),
+    /// The manifest is a workspace without a package of its own.
+    #[error("{0} is a workspace, not a strategy: name the folder of one of its members")]
+    NoPackage(PathBuf),
+    /// The package is not a dynamic library.
+    #[error(
+        "package {0} is not a WebAssembly module: add `[lib] crate-type = [\"cdylib\", \"rlib\"]` \
+         to its Cargo.toml"
+    )]
+    NotAModule(String),
+    /// A program cannot be started.
+    #[error("cannot run {program}: {source}; {hint}")]
+    Program {
+        /// The program.
+        program: String,
+        /// Advice for the user.
+        hint: &'static str,
+        /// The operating system's error.
+        source: std::io::Error,
+    },
+    /// No compiler has the target, and none could be created.
+    #[error(
+        "there is no compiler for wasm32-unknown-unknown: {0}. If rustup can download, run \
+         `rustup target add wasm32-unknown-unknown`. On Debian, a compiler from its packages \
+         is used"
+    )]
+    NoToolchain(String),
+    /// The strategy does not compile.
+    #[error("{package} does not compile:\n{tail}")]
+    Compile {
+        /// The package.
+        package: String,
+        /// The end of cargo's output.
+        tail: String,
+    },
+    /// The package compiles, but is not a strategy.
+    #[error("{package} compiles, but is not a strategy: {source}")]
+    NotAStrategy {
+        /// The package.
+        package: String,
+        /// The host's error.
+        source: windvane_host::LoadError,
+    },
+    /// The package uses an SDK of an earlier contract version.
+    #[error(
+        "{package} compiles, but its SDK has strategy contract {contract}, and \
+         this program runs contract {}. Set windvane-sdk to this program's version in {}, and \
+         build again",
+        ContractVersion::PRESENT,
+        manifest.display()
+    )]
+    OldContract {
+        /// The package.
+        package: String,
+        /// The contract version of its SDK.
+        contract: ContractVersion,
+        /// The manifest that names its SDK.
+        manifest: PathBuf,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's error.
+        source: std::io::Error,
+    },
+}
+
+impl BuildError {
+    pub(crate) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { path, source }
+    }
+}
