@@ -23,7 +23,7 @@ pub(super) struct KnownModes {
 }
 
 impl KnownModes {
-    /// Both are known.
+    /// Position mode and asset mode are known.
     pub(super) const ALL: Self = Self {
         position: true,
         assets: true,
