@@ -36,7 +36,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The same state with the assets' new ids.
+    /// This state with the assets' new ids.
     pub(crate) fn renamed(self, assets: &[AssetId]) -> Self {
         let name = |old: AssetId| assets.get(usize::from(old.0)).copied();
         Self {
@@ -101,7 +101,7 @@ impl Market {
         (held + open[0]).abs().max((held - open[1]).abs())
     }
 
-    /// The same with `added` open notional on one side.
+    /// Initial margin with `added` open notional on one side of a position slot.
     fn initial_margin_with(&self, slot: usize, side: Side, added: Amount) -> Amount {
         let mut total = Amount::ZERO;
         for (n, open) in self.open_notional.iter().enumerate() {
