@@ -126,8 +126,8 @@ impl Client {
         })
     }
 
-    /// The same client, but all its requests use this `lane` of the budget instead of the lane of
-    /// their route ([`Lane::of`]).
+    /// A copy of this client, but all its requests use this `lane` of the budget instead of the
+    /// lane of their route ([`Lane::of`]).
     #[must_use]
     pub fn in_lane(&self, lane: Lane) -> Self {
         Self {
@@ -136,8 +136,8 @@ impl Client {
         }
     }
 
-    /// The same client, but it waits at most this long for the budget. Without patience, a request
-    /// that does not fit gives [`Outcome::Wait`] at once.
+    /// A copy of this client that waits at most this long for the budget. Without patience, a
+    /// request that does not fit gives [`Outcome::Wait`] at once.
     #[must_use]
     pub fn with_patience(&self, patience: Duration) -> Self {
         Self {
@@ -146,7 +146,7 @@ impl Client {
         }
     }
 
-    /// The same client with a shorter response timeout, for a caller that has little time and
+    /// A copy of this client with a shorter response timeout, for a caller that has little time and
     /// prefers to ask again.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
@@ -156,8 +156,8 @@ impl Client {
         }
     }
 
-    /// The same client with its own connections. A connection runs on the async runtime that opened
-    /// it. So a caller with its own runtime gets its requests written there.
+    /// A copy of this client with its own connections. A connection runs on the async runtime that
+    /// opened it. So a caller with its own runtime gets its requests written there.
     pub fn with_own_connections(&self) -> Result<Self, TransportError> {
         let tls = rustls::ClientConfig::clone(&self.shared.tls);
         Ok(Self {
@@ -166,7 +166,7 @@ impl Client {
         })
     }
 
-    /// The same client with a callback that runs when its requests leave.
+    /// A copy of this client with a callback that runs when its requests leave.
     #[must_use]
     pub fn with_departure(self, departure: Departure) -> Self {
         Self {

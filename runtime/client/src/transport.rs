@@ -228,7 +228,7 @@ impl Transport {
         })
     }
 
-    /// The same connections, with at most this response timeout.
+    /// These connections, with at most this response timeout.
     pub(crate) fn with_timeout(&self, timeout: Duration) -> Self {
         Self {
             timeout: self.timeout.min(timeout),

@@ -25,11 +25,11 @@ const MOMENTS: usize = 512;
 /// How a snapshot that differs from the books is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotAge {
-    /// It may show the present account.
+    /// The snapshot may show the present account.
     Current,
-    /// It may show an earlier state of the account.
+    /// The snapshot may show an earlier state of the account.
     Stale,
-    /// It lacks positions, and nothing shows that they were closed.
+    /// The snapshot lacks positions, and nothing shows that they were closed.
     Incomplete,
 }
 

@@ -66,7 +66,7 @@ impl PendingQuery {
 /// What a response about forced orders means.
 #[derive(Clone, Copy, Debug)]
 pub enum ForcedOrdersResponse<'a> {
-    /// Nothing was asked, or nothing is known yet.
+    /// No request was sent, or the response shows nothing yet.
     Nothing,
     /// The venue does not list forced orders at all.
     NotListed,

@@ -62,7 +62,7 @@ pub struct Incomes {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Known {
     income: Income,
-    /// It was read from the history, and its event may still arrive.
+    /// The entry was read from the history, and its event may still arrive.
     listed: bool,
 }
 
@@ -86,7 +86,7 @@ pub enum IncomePlan {
     Wait,
     /// The history is requested now, or, `again`, once more after [`ASK_AGAIN_MS`].
     Ask {
-        /// It was answered before, and may be late.
+        /// The history was read before without the entry, which the venue may list late.
         again: bool,
     },
 }

@@ -90,7 +90,7 @@ pub enum Sighting {
         /// When it was placed.
         placed: Time,
     },
-    /// Another change of the order.
+    /// The order changed in another way.
     Changed,
 }
 
@@ -110,9 +110,9 @@ pub struct Run {
 /// What follows from the sight of an order of another instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SightingResult {
-    /// Nothing.
+    /// Nothing follows.
     Nothing,
-    /// It is an old order, which is adopted.
+    /// The order is an old one. It is adopted.
     Adopt,
     /// All orders that were seen are adopted.
     AdoptSeen,

@@ -32,7 +32,7 @@ pub struct NewestOrders {
 /// What a response about the newest orders means.
 #[derive(Clone, Copy, Debug)]
 pub enum NewestOrdersResponse<'a> {
-    /// Nothing yet.
+    /// The response shows nothing yet, for example because the request failed.
     Nothing,
     /// The venue does not list the orders of a surface.
     Refused,
@@ -82,7 +82,7 @@ impl NewestOrders {
         true
     }
 
-    /// Whether a request about an instrument is given up.
+    /// Whether the engine stops waiting for the newest orders of an instrument.
     pub fn is_over(&self, instrument: InstrumentId, now: Time) -> bool {
         let query = self.queries.get(&instrument);
         query.is_some_and(|query| query.is_over(now))

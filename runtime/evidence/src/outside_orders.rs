@@ -48,11 +48,11 @@ pub struct OutsideOrders(BTreeMap<OrderKey, PendingQuery>);
 /// What a response about an outside order means.
 #[derive(Clone, Copy, Debug)]
 pub enum OutsideOrderAnswer<'a> {
-    /// It is a forced order.
+    /// The order is a forced one.
     Forced(&'a OpenOrder),
-    /// It is an order of a person or a program.
+    /// A person or another program placed the order.
     ByHand,
-    /// It counts as a forced close. The time is the venue's time of its trade.
+    /// The order counts as a forced close. The time is the venue's time of its trade.
     Unknown(Time),
 }
 
@@ -107,7 +107,8 @@ impl OutsideOrders {
         asked
     }
 
-    /// Gives up responses that are overdue. Returns the instruments that were asked about.
+    /// Stops waiting for responses that are overdue, so that their queries can be sent again.
+    /// Returns the instruments that were asked about.
     pub fn overdue(&mut self, now: Time) -> Vec<InstrumentId> {
         let mut asked: Vec<InstrumentId> = Vec::new();
         for ((id, _), query) in &mut self.0 {

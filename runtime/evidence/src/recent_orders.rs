@@ -66,13 +66,13 @@ impl PendingQuery {
         }
     }
 
-    /// Whether it is given up: it had no useful response for too long.
+    /// Whether the engine stops waiting for this query: it had no useful response for too long.
     pub fn is_over(&self, now: Time) -> bool {
         self.sent
             .is_some_and(|(first, _)| now > first.plus_ms(GIVE_UP_MS))
     }
 
-    /// Whether it is sent now.
+    /// Whether the query must be sent now.
     pub fn is_due(&self, now: Time) -> bool {
         self.sent.is_none_or(|(_, last)| {
             let wait_ms = if self.waits { LOST_MS } else { ASK_AGAIN_MS };
@@ -80,14 +80,14 @@ impl PendingQuery {
         })
     }
 
-    /// It is sent.
+    /// Notes that the query is sent.
     pub(crate) fn note_sent(&mut self, now: Time) {
         let first = self.sent.map_or(now, |(first, _)| first);
         self.sent = Some((first, now));
         self.waits = true;
     }
 
-    /// It was answered.
+    /// Notes that the query was answered.
     pub(crate) const fn note_answer(&mut self) {
         self.waits = false;
     }
@@ -138,7 +138,7 @@ impl RecentOrders {
         due
     }
 
-    /// Gives up queries that time out, except those of instruments that are held back. Returns
+    /// Removes queries that time out, except those of instruments that are held back. Returns
     /// whether one of the others was sent.
     pub fn give_up(&mut self, now: Time, held_back: impl Fn(InstrumentId) -> bool) -> bool {
         self.queries

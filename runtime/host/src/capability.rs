@@ -7,7 +7,7 @@ pub use windvane_model::capability::Capability;
 pub struct Capabilities(u8);
 
 impl Capabilities {
-    /// Nothing granted.
+    /// The empty set.
     pub const NONE: Self = Self(0);
     /// Every capability of the contract.
     pub const ALL: Self = Self((1 << Capability::ALL.len()) - 1);

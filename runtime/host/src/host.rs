@@ -42,7 +42,7 @@ pub enum PathChoice {
     /// Directly if the module allows it, otherwise as a component.
     #[default]
     Fastest,
-    /// Only directly.
+    /// Only directly. A module that does not allow it is refused.
     Direct,
     /// As a component. A core module is wrapped first.
     Component,

@@ -65,7 +65,7 @@ pub fn segments(data_dir: &Path) -> Result<Vec<u32>, ExportError> {
 /// A whole segment, checkpoint and blocks, as far as it verifies. No process may be writing it.
 ///
 /// # Errors
-/// Nothing of it can be read.
+/// No part of the segment can be read.
 pub fn segment(data_dir: &Path, number: u32) -> Result<StoredSegment, ExportError> {
     let read = reading::read(&data_dir.join("journal"), number, |_| true);
     read.map_err(|error| ExportError::Segment {

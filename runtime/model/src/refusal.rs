@@ -33,7 +33,7 @@ pub enum Blame {
     Funds,
     /// A rate limit.
     Limit,
-    /// Only this order.
+    /// The refusal is about this order only.
     Order,
 }
 

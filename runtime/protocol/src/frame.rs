@@ -95,7 +95,7 @@ pub struct TradePro<'a> {
 }
 
 impl<'a> TradePro<'a> {
-    /// The same trade in the form of the stream `trade`, with the estimated side.
+    /// This trade in the form of the stream `trade`, with the estimated side.
     pub fn with_side(&self, buyer_is_maker: bool) -> Trade<'a> {
         Trade {
             symbol: self.symbol,

@@ -228,7 +228,7 @@ impl SymbolRules {
         })
     }
 
-    /// The same instrument under these rules. It keeps the scales and assets of `known`.
+    /// The instrument `known` under these rules. It keeps its scales and assets.
     ///
     /// # Errors
     /// A rule needs more decimals than these scales have, or it is negative or too large.

@@ -32,7 +32,7 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 /// this many, the start fails. Responses that cannot be read do not count.
 const UNUSABLE_MAX: u32 = 3;
 
-/// The facts that a start must find out.
+/// What a start must find out from the venue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartupTerms {
     /// The instruments, in the order of their ids.
@@ -46,7 +46,8 @@ pub struct StartupTerms {
 /// How to find out where the futures account is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindAccount {
-    /// Only the core interface is used: the info endpoint, by wallet address.
+    /// Only the core interface is used (docs/interface/README.md#core-and-public-facts): the
+    /// account is read at the info endpoint, by wallet address.
     Documented,
     /// The futures account routes (docs/interface/account.md#futures-account-routes) if the venue
     /// has them; the info endpoint otherwise.

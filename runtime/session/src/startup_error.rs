@@ -29,8 +29,9 @@ pub enum StartupError {
     /// The exchange does not have the surface of an instrument.
     #[error("the exchange has no {0} market: correct instruments of the strategy that names {1}")]
     NoSurface(Surface, InstrumentName),
-    /// `market_data = "documented"` allows only the core interface. Its one source for the futures
-    /// account needs the wallet address, and `account.user` is not set.
+    /// `market_data = "documented"` allows only the core interface
+    /// (docs/interface/README.md#core-and-public-facts). Its one source for the futures account
+    /// needs the wallet address, and `account.user` is not set.
     #[error(
         "venue.market_data = \"documented\" reads the futures account by its wallet address: set \
          account.user"

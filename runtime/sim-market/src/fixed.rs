@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Fixed(pub i128, pub u8);
 
 impl Fixed {
-    /// The same value at another scale. Digits beyond it are truncated towards zero.
+    /// This value at another scale. Digits beyond it are truncated towards zero.
     #[must_use]
     pub const fn at(self, scale: u8) -> Self {
         if scale >= self.1 {

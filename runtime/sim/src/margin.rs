@@ -80,7 +80,7 @@ impl Market {
         (held + open[0]).abs().max((held - open[1]).abs())
     }
 
-    /// The same with `added` open notional on one side.
+    /// Initial margin with `added` open notional on one side of a position slot.
     fn initial_margin_with(&self, slot: usize, side: Side, added: Amount) -> Amount {
         let mut total = Amount::ZERO;
         for (n, open) in self.open_notional.iter().enumerate() {

@@ -13,7 +13,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The same state with the assets' new ids.
+    /// This state with the assets' new ids.
     pub(crate) fn renamed(self, assets: &[AssetId]) -> Self {
         let name = |old: AssetId| assets.get(usize::from(old.0)).copied();
         Self {

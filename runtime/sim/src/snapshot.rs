@@ -181,7 +181,7 @@ impl Market {
 }
 
 impl Account {
-    /// The same balances with the assets' new ids.
+    /// These balances with the assets' new ids.
     fn renamed(&self, assets: &[AssetId]) -> Self {
         let mut renamed = Self::default();
         for (old, new) in self.assets().zip(assets) {

@@ -36,7 +36,7 @@ impl Trades {
         });
     }
 
-    /// The same trades with the instruments' new ids.
+    /// These trades with the instruments' new ids.
     pub(crate) fn renamed(
         self,
         instruments: usize,

@@ -81,7 +81,7 @@ const PROBE_MS: (i64, i64) = (5_000, 300_000);
 /// The trading right is probed if no response has proven it for this long.
 const VERIFY_MS: i64 = 300_000;
 
-/// A probe without a response for this long is given up.
+/// A probe without a response for this long counts as lost.
 const PROBE_LOST_MS: i64 = 30_000;
 
 /// What follows from a refusal of the key.
@@ -89,7 +89,7 @@ const PROBE_LOST_MS: i64 = 30_000;
 pub struct Denied {
     /// This block begins or continues.
     pub block: Option<TradingBlock>,
-    /// Another route is tested at once.
+    /// Whether another route is probed at once.
     pub probes: bool,
 }
 

@@ -72,9 +72,9 @@ pub struct CountdownWait {
 /// Why an order that waited for the journal is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WithheldReason {
-    /// It ended while it waited.
+    /// The order ended while it waited.
     Ended,
-    /// It was cancelled.
+    /// The order was cancelled.
     TakenBack,
     /// The run or the strategy was halted.
     Halted,
@@ -135,20 +135,20 @@ pub struct Countdown {
 /// What follows from a response about a countdown.
 #[derive(Clone, Debug)]
 pub enum CountdownResponse {
-    /// It is armed: orders cover again.
+    /// The countdown is armed: it covers orders again.
     Armed {
         /// The orders that waited, with the record of the intent of each.
         held: Vec<(OrderSeq, u64)>,
         /// When the request was sent.
         asked: Time,
     },
-    /// It is disarmed. Until this time, an abandoned request may still arm it again.
+    /// The countdown is disarmed. Until this time, an abandoned request may still arm it again.
     Disarmed(Option<Time>),
-    /// It may be disarmed.
+    /// The countdown may be disarmed: the response does not show whether the venue did it.
     MayBeDisarmed,
-    /// The venue did not disarm it.
+    /// The venue did not disarm the countdown.
     StillArmed,
-    /// It was not armed.
+    /// The countdown was not armed.
     Failed {
         /// It failed too often: the orders that wait are refused.
         is_tired: bool,
@@ -179,22 +179,23 @@ pub struct Renewal {
 /// What is done when a renewal is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenewalStep {
-    /// It is armed or renewed.
+    /// The countdown is armed or renewed.
     Arm,
     /// The orders that wait are refused. Resting orders still depend on the countdown: it is
     /// renewed once the run is healthy again.
     Refuse,
-    /// It is looked at again at the next renewal, and is not renewed meanwhile.
+    /// The countdown is not renewed now. The engine decides again at the next renewal.
     Idle,
-    /// It is disarmed.
+    /// The countdown is disarmed.
     Disarm,
-    /// Nothing.
+    /// Nothing is done.
     Nothing,
-    /// It is not renewed: the cancels of the resting orders may be lost, and it then cancels them.
+    /// The countdown is not renewed: the cancels of the resting orders may be lost, and it then
+    /// cancels them.
     Wait,
-    /// It is not renewed, because the runtime is not healthy.
+    /// The countdown is not renewed, because the runtime is not healthy.
     Withhold {
-        /// It is armed.
+        /// The countdown is armed.
         is_armed: bool,
     },
 }

@@ -195,9 +195,9 @@ impl Kind {
 /// Which kinds may be drawn.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Only these, if the list is not empty.
+    /// Only these kinds, if the list is not empty.
     pub only: Vec<Kind>,
-    /// Without these.
+    /// These kinds are never drawn.
     pub without: Vec<Kind>,
     /// No kind at all.
     pub none: bool,
@@ -301,7 +301,7 @@ pub struct Faults {
     pub full_s: u32,
     /// Mean time between two changes of the account's modes.
     pub modes_s: u32,
-    /// The venue serves public data only as the core interface describes it.
+    /// The runtime uses only the core interface for public data (`market_data = "documented"`).
     pub documented: bool,
     /// Blocks that may be in flight to the disk; 0 means the session's default.
     pub disk_room: usize,

@@ -94,7 +94,7 @@ pub fn drop_kept(data_dir: &Path, sha256: &[u8; 32]) -> io::Result<()> {
 /// The module with this hash.
 ///
 /// # Errors
-/// It was not kept, or its file was changed.
+/// The module was not kept, or its file was changed.
 pub fn kept(data_dir: &Path, sha256: &[u8; 32]) -> Result<Arc<[u8]>, NotKept> {
     let module = fs::read(file(data_dir, sha256)).map_err(|_| NotKept::Missing)?;
     if Sha256::digest(&module)[..] == sha256[..] {

@@ -60,8 +60,8 @@ pub struct StreamSettings {
     /// Path of public streams. A feed switches to the other path if the venue does not know this
     /// one. With documented market data it always uses [`MarketPath::Raw`].
     pub path: MarketPath,
-    /// Messages per second and connection to the venue. The core interface allows 5 on both
-    /// surfaces, which takes precedence over the 10 of a public fact for futures
+    /// Messages per second and connection to the venue. The core interface allows 5 on spot and
+    /// futures, which takes precedence over the 10 of a public fact for futures
     /// (docs/interface/limits.md#websocket-limits).
     pub messages_per_s: u32,
     /// Maximum number of streams of one spot connection (docs/interface/limits.md#websocket-limits).

@@ -25,7 +25,7 @@ const fn opposite(side: Side) -> Side {
 }
 
 impl Engine {
-    /// Other strategies that are being closed.
+    /// Other strategies whose positions are being closed.
     fn others_flattening(&self, strategy: StrategyId) -> impl Iterator<Item = StrategyId> {
         let all = (0..self.strategies.len()).map(|index| StrategyId(index as u16));
         all.filter(move |other| *other != strategy && self.is_flattening(*other))

@@ -41,7 +41,7 @@ impl Engine {
         self.newest_orders.next(surface, &self.instruments)
     }
 
-    /// Gives up lists that get no response: startup must end even if the route fails.
+    /// Stops waiting for lists that get no response: startup must end even if the route fails.
     pub(super) fn give_up_newest_orders(&mut self) {
         for surface in Surface::ALL.iter().copied() {
             let next = self.next_newest_orders(surface);

@@ -92,7 +92,7 @@ impl Engine {
             .collect()
     }
 
-    /// Repeats queries that were not answered, and gives up those that time out.
+    /// Repeats queries that were not answered, and removes those that time out.
     pub(super) fn ask_again_for_recent_orders(&mut self) {
         let now = self.now;
         let held_back = self.held_back_surfaces();

@@ -1,5 +1,5 @@
-//! Fills that were booked in another order than the venue executed them. If an account event differs
-//! from the books only for this reason, the engine adopts its values
+//! Fills that were booked in another order than the venue executed them. If an account event
+//! differs from the books only for this reason, the engine adopts its values
 //! (`windvane_evidence::reordered_fills`).
 
 use windvane_model::effect::Cause;

@@ -24,7 +24,7 @@ use super::Engine;
 /// are paid in the quote asset, or in the base asset of a spot instrument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountTotals {
-    /// Cash: wallet balances of the quote asset on both surfaces.
+    /// Cash: wallet balances of the quote asset on spot and futures.
     pub cash: Amount,
     /// Cash, plus unrealized profit on futures (also of symbols that are not configured), plus base
     /// assets at mid on spot, less the value of commissions in other assets.

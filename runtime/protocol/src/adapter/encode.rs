@@ -175,9 +175,9 @@ impl Adapter {
         }
     }
 
-    /// The same request as the list of all open orders of a surface, but symbol by symbol. It costs
-    /// less for a few symbols (weight 1 with a symbol, 40 without:
-    /// docs/interface/orders.md#open-orders). It omits orders on symbols that are not configured.
+    /// Requests for all open orders of a surface, one for each symbol. They cost less for a few
+    /// symbols (weight 1 with a symbol, 40 without: docs/interface/orders.md#open-orders). They
+    /// omit orders on symbols that are not configured.
     ///
     /// # Errors
     /// The route is not allowed (see [`Adapter::documented`]).

@@ -25,7 +25,7 @@ pub type Emit<'a> = dyn FnMut(InstrumentId, MarketEvent<'_>) + 'a;
 /// The next step of the caller after a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// Nothing.
+    /// The caller need not fetch anything.
     Nothing,
     /// Fetch GET depth (limit 1000) for [`MarketReader::snapshot`]: the instrument's differences
     /// wait for it. This is returned for every frame that waits.

@@ -41,7 +41,8 @@ pub struct Adapter {
     pub names: Names,
     /// Where the futures account is read.
     pub futures_account: FuturesAccount,
-    /// Only routes of the core interface are used (`market_data = "documented"`).
+    /// Only routes of the core interface (docs/interface/README.md#core-and-public-facts) are used
+    /// (`market_data = "documented"`).
     pub documented: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Converts user events of both surfaces into events of the engine. A spot event has the fields of
-//! a futures event except those of positions. So both kinds are handled as futures events.
+//! Converts user events of spot and futures into events of the engine. A spot event has the fields
+//! of a futures event except those of positions. So both kinds are handled as futures events.
 //!
 //! This module does not check order, duplicates or gaps: the engine identifies fills by their trade
 //! id.

@@ -41,8 +41,8 @@ impl Documented {
         weight,
     };
 
-    /// The exchange behind a gateway. With `only_documents`, only routes of the core interface are
-    /// used (`market_data = "documented"`).
+    /// The exchange behind a gateway. With `only_documents`, only routes of the core interface
+    /// (docs/interface/README.md#core-and-public-facts) are used (`market_data = "documented"`).
     pub fn new(gateway: Gateway, only_documents: bool, signing: Signing) -> Self {
         let adapter = Adapter {
             names: Names::new(&[], &[]),

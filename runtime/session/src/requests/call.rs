@@ -49,7 +49,8 @@ pub enum CallAnswer<'a> {
     NoConnection(String),
     /// The call could not be encoded for sending.
     NotMade(RequestError),
-    /// The call did not leave: it was given up, or [`Call::leave_by`] had passed by this time.
+    /// The call did not leave: the session stopped waiting for it, or [`Call::leave_by`] had passed
+    /// by this time.
     Late(Duration),
 }
 

@@ -16,7 +16,7 @@ pub(crate) enum Done {
     Sign(CallId, Unsigned),
     /// A call leaves.
     Send(Call),
-    /// A call is given up.
+    /// The session stops waiting for a call.
     Abandon(CallId),
     /// An input for the engine.
     Live(LiveInput),
@@ -32,7 +32,8 @@ pub(crate) enum Done {
     Polled(Surface, PollId, Result<String, NotDone>),
     /// A call ended; for the metrics.
     Ended(CallEnded),
-    /// How long a call waited for its budget, in nanoseconds, even if it gave up after that.
+    /// How long a call waited for its budget, in nanoseconds, also if it then stopped waiting
+    /// without being sent.
     Waited(Lane, i64),
     /// The result of a query by `Requests::send_numbered_query`.
     QueryEnded(u64, Result<String, NotDone>),

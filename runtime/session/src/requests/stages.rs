@@ -54,7 +54,7 @@ pub(super) struct PendingSignature {
 }
 
 impl PendingSignature {
-    /// When it is given up. A call with an earlier `leave_by` is given up then.
+    /// When the session stops waiting for the signature, at `leave_by` at the latest.
     pub(super) fn by(&self) -> Time {
         let by = self.leave_by.map_or(self.by, |by| by.min(self.by));
         let part_ns = (self.by.0 - self.began.0) / SIGN_PART;
@@ -69,7 +69,7 @@ pub(super) struct InFlight {
     pub(super) cost: Cost,
     pub(super) departed: Departed,
     pub(super) left: Time,
-    /// When it is given up; `None` if that happened already.
+    /// When the session stops waiting for the response; `None` if it did already.
     pub(super) by: Option<Time>,
     pub(super) purpose: Purpose,
 }

@@ -76,8 +76,8 @@ pub enum Output {
     Sign(CallId, Unsigned),
     /// Write this call to the venue once; the result is [`Input::Answer`].
     Send(Call),
-    /// Give up this call. The shell reports the result as [`Input::Answer`]: the call did not leave
-    /// ([`CallAnswer::Late`]), or its response is lost.
+    /// Stop waiting for this call. The shell reports the result as [`Input::Answer`]: the call did
+    /// not leave ([`CallAnswer::Late`]), or its response is lost.
     Abandon(CallId),
     /// A request of the engine was passed on: to the venue's calls, or to the simulated account.
     Handed {
@@ -90,8 +90,8 @@ pub enum Output {
     Replied(Reply),
     /// A call ended; for the metrics.
     CallEnded(CallEnded),
-    /// How long a call waited for the budget of its lane, in nanoseconds, even if it gave up after
-    /// that.
+    /// How long a call waited for the budget of its lane, in nanoseconds, also if it then stopped
+    /// waiting without being sent.
     BudgetWait(Lane, i64),
     /// Do this with the stream connection of this number: see [`crate::is_public`].
     Socket(Surface, LinkId, SocketAction),

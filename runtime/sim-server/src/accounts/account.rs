@@ -28,7 +28,7 @@ const TRADED_MAX: usize = 20_000;
 const UNTRADED_MAX: usize = 6_000;
 /// Expiry of the generated agents: the end of the year 2099.
 const AGENT_EXPIRES_MS: i64 = 4_102_444_800_000;
-/// Start balance of quote assets, on both surfaces.
+/// Start balance of quote assets, on spot and on futures.
 const QUOTE_START: i128 = 100_000;
 /// Start balance of other assets, on spot.
 const BASE_START: i128 = 100;

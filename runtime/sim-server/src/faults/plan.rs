@@ -23,7 +23,7 @@ pub(crate) struct Plan {
 pub(crate) enum Ending {
     /// The response is sent unchanged.
     AsIs,
-    /// Another response is sent.
+    /// This response is sent instead.
     Instead(Sent),
     /// Half of the response is sent, as if it were complete.
     Half,

@@ -13,8 +13,8 @@ pub struct StreamLimits {
     pub pong_within: Duration,
     /// Maximum number of messages per second from a client: pings, pongs and texts together.
     ///
-    /// It is 5 on both surfaces. The limits of the core interface apply to every surface. A public
-    /// fact is 10 for futures, but the core takes precedence over it.
+    /// It is 5 on spot and futures. The limits of the core interface apply to every surface. A
+    /// public fact is 10 for futures, but the core takes precedence over it.
     pub messages_per_second: usize,
     /// Maximum number of streams per connection.
     pub streams_max: usize,

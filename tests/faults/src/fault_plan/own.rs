@@ -33,7 +33,8 @@ pub fn periods(seed: u64, choice: &Choice, faults: &mut Faults) {
     }
 }
 
-/// Draws whether the venue serves public data only as the core interface describes it.
+/// Draws whether the runtime uses only the core interface for public data (`market_data =
+/// "documented"`).
 pub fn is_documented(seed: u64, choice: &Choice) -> bool {
     let drawn = Random::of(seed, "documented").chance(100_000);
     choice.takes(Kind::Documented, drawn)
