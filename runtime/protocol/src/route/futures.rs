@@ -3,9 +3,8 @@
 
 use super::Counted::{BatchOrders, Order};
 use super::Kind::{Address, Boolean, Decimal, Enum, Int, List, Long, String};
-use super::enums::{
-    FUTURES_ORDER_TYPE, POSITION_SIDE, SIDE, TIME_IN_FORCE, TRANSFER_KIND, WORKING_TYPE,
-};
+use super::enums::{POSITION_SIDE, SIDE, TIME_IN_FORCE, TRANSFER_KIND, WORKING_TYPE};
+use super::orders::FUTURES_ORDER_TYPE;
 use super::row::{at, by_symbol, limit, may, must, one_of, row};
 use super::{Param, Route, Scheme, Source, Surface, Version, Weight, Weight::Fixed};
 

@@ -2,7 +2,8 @@
 
 use super::Counted::{Order, PerMinute};
 use super::Kind::{Address, Decimal, Enum, List, Long, String};
-use super::enums::{SIDE, SPOT_ORDER_TYPE, TIME_IN_FORCE, TRANSFER_KIND};
+use super::enums::{SIDE, TIME_IN_FORCE, TRANSFER_KIND};
+use super::orders::SPOT_ORDER_TYPE;
 use super::row::{at, by_symbol, limit, may, must, one_of, row};
 use super::{InnerSignature, Param, Route, Source, Surface, Version, Weight::Fixed};
 
