@@ -17,10 +17,14 @@ pub struct Price(pub i64);
 )]
 pub struct Qty(pub i64);
 
+/// Declares an enum with one line for each value: its name, its number and its word.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$item_doc:meta])* $item:ident = $code:literal, $text:literal;)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash,
+            serde::Serialize, serde::Deserialize,
+        )]
         #[repr(u8)]
         pub enum $name { $($(#[$item_doc])* $item = $code,)* }
 
@@ -64,6 +68,7 @@ macro_rules! words {
         }
     };
 }
+pub(crate) use words;
 
 words! {
     /// The surface of the venue on which an instrument trades.

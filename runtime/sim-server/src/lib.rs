@@ -43,4 +43,4 @@ pub use settings::Settings;
 pub use start::{Addresses, Running, StartError, start};
 pub use state::AccountKeys;
 pub use stream::StreamLimits;
-pub use windvane_sim_market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
+pub use windvane_sim_market::{Recorded, RecordedEvents, Recording, Source};
