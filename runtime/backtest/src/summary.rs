@@ -241,11 +241,7 @@ fn data(recordings: &[Recording], tally: &Tally) -> DataSummary {
             .map(|r| r.path().display().to_string())
             .collect(),
         records: surveys().map(|survey| survey.lines).sum(),
-        trades: tally.events.trades,
-        tops: tally.events.tops,
-        depths: tally.events.depths,
-        marks: tally.events.marks,
-        gaps: tally.events.gaps,
+        events: tally.events,
         damaged_lines: surveys().map(|survey| survey.damaged.count).sum(),
         cut: surveys().any(|survey| survey.cut.is_some()),
         from_cache: recordings.iter().all(Recording::from_cache),

@@ -12,11 +12,12 @@ use windvane_model::protocol::{Fill, OrderUpdate};
 use windvane_model::risk::LossLimit;
 use windvane_model::rules::Rejection;
 use windvane_model::{
-    Amount, Input, Instrument, InstrumentId, MarketEvent, OrderStatus, PositionSide, Side,
-    StrategyId, Time,
+    Amount, Input, Instrument, InstrumentId, OrderStatus, PositionSide, Side, StrategyId, Time,
 };
 
-use windvane_report::{EquityRow, FillRow, Histogram, OrderRow, RejectionCount, ResultWriter};
+use windvane_report::{
+    EquityRow, EventCounts, FillRow, Histogram, OrderRow, RejectionCount, ResultWriter,
+};
 
 /// Counts of one strategy.
 #[derive(Clone, Debug, Default)]
@@ -82,28 +83,6 @@ pub struct Tally {
     last_row: Option<Time>,
 }
 
-/// Market events by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EventCounts {
-    /// Trades.
-    pub trades: u64,
-    /// Book tops.
-    pub tops: u64,
-    /// Depth frames.
-    pub depths: u64,
-    /// Mark prices.
-    pub marks: u64,
-    /// Gaps in the depth sequence.
-    pub gaps: u64,
-}
-
-impl EventCounts {
-    /// The sum over all kinds.
-    pub const fn total(&self) -> u64 {
-        self.trades + self.tops + self.depths + self.marks + self.gaps
-    }
-}
-
 impl Tally {
     /// A tally without any counts.
     pub fn new(writer: ResultWriter, names: Names) -> Self {
@@ -138,13 +117,7 @@ impl Tally {
     #[inline]
     pub fn event(&mut self, input: &Input<'_>) {
         if let Input::Market { event, .. } = input {
-            match event {
-                MarketEvent::Trade { .. } => self.events.trades += 1,
-                MarketEvent::Top { .. } => self.events.tops += 1,
-                MarketEvent::Depth { .. } => self.events.depths += 1,
-                MarketEvent::Mark { .. } => self.events.marks += 1,
-                MarketEvent::Gap => self.events.gaps += 1,
-            }
+            self.events.count(event);
         }
     }
 

@@ -145,11 +145,7 @@ impl Run {
             let now = record.time;
             match &record.body {
                 RecordBody::Input(input) => {
-                    let of_market = matches!(
-                        input,
-                        RecordedInput::Market { .. } | RecordedInput::Depth { .. }
-                    );
-                    if of_market {
+                    if matches!(input, RecordedInput::Market { .. }) {
                         self.events += 1;
                         self.pass();
                     }

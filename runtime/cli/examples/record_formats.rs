@@ -115,7 +115,7 @@ fn by_kind(blocks: &[Block]) {
 fn kind(record: &Record) -> String {
     match &record.body {
         RecordBody::Effect(RecordedEffect::Deliver { kind, .. }) => format!("deliver {kind:?}"),
-        RecordBody::Input(RecordedInput::Market { event, .. }) => word(event),
+        RecordBody::Input(RecordedInput::Market { event, .. }) => word(&event.market()),
         RecordBody::Input(input) => word(input),
         RecordBody::Effect(effect) => word(effect),
         RecordBody::Notice(notice) => word(notice),

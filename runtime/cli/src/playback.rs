@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use windvane_model::{Instrument, Surface};
+use windvane_model::{Instrument, OwnedMarketEvent, Surface};
 use windvane_protocol::Assets;
-use windvane_sim_server::{Recorded, RecordedEvent, RecordedEvents, Recording as Market};
+use windvane_sim_server::{Recorded, RecordedEvents, Recording as Market};
 
 use windvane_config::{InstrumentName, InstrumentRules};
 use windvane_recording::{self as recording, Chunk, Recording, RecordingError, ResolveError, Tape};
@@ -147,7 +147,7 @@ impl Iterator for Events {
         Some(Recorded {
             time: event.recv,
             instrument: event.instrument,
-            event: RecordedEvent::of(&event.market(&self.chunk.levels)),
+            event: OwnedMarketEvent::of(&event.market(&self.chunk.levels)),
         })
     }
 }

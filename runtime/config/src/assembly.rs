@@ -2,9 +2,7 @@
 //! configuration and the simulated venue's.
 
 use serde_json::json;
-use windvane_model::config::{
-    EngineConfig, OnFault, StrategyConfig, StrategyTerms, Streams, Subscription,
-};
+use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, StrategyTerms, Subscription};
 use windvane_model::decimal::rescale;
 use windvane_model::forced::OnLiquidation;
 use windvane_model::risk::RiskLimits;
@@ -12,7 +10,7 @@ use windvane_model::{Amount, AssetId, Decimal, Instrument, InstrumentId, Surface
 use windvane_protocol::Assets;
 use windvane_sim::{QueueModel, VenueConfig};
 
-use crate::{Config, InstrumentName, Leave, Queue, Risk, Sim, Strategy, Stream};
+use crate::{Config, InstrumentName, Leave, Queue, Risk, Sim, Strategy};
 
 /// The instruments that any strategy names, without duplicates, in the order of their first
 /// mention.
@@ -115,19 +113,7 @@ fn hedge_mode(config: &Config) -> bool {
 }
 
 fn strategy_config(strategy: &Strategy, names: &[InstrumentName]) -> StrategyConfig {
-    let streams = Streams {
-        trades: strategy.streams.contains(&Stream::Trade),
-        book: strategy.streams.contains(&Stream::Book),
-        marks: strategy.streams.contains(&Stream::Mark),
-    };
-    let mut bars_ms: Vec<i64> = Vec::new();
-    for stream in &strategy.streams {
-        if let Stream::Bar { interval_ms } = stream
-            && !bars_ms.contains(interval_ms)
-        {
-            bars_ms.push(*interval_ms);
-        }
-    }
+    let (streams, bars_ms) = strategy.subscribed();
     let subscriptions = strategy
         .instruments
         .iter()

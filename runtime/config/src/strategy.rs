@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 pub use windvane_model::capability::Capability;
+use windvane_model::config::Streams;
 use windvane_model::decimal::Decimal;
 use windvane_model::ids::StrategyName;
 use windvane_session::InstrumentName;
@@ -40,6 +41,23 @@ pub struct Strategy {
     /// Action for its orders and positions when it is put into quarantine.
     #[serde(default)]
     pub on_fault: Leave,
+}
+
+impl Strategy {
+    /// Its streams in the engine's form, and the intervals of its bars.
+    pub(crate) fn subscribed(&self) -> (Streams, Vec<i64>) {
+        let (mut streams, mut bars_ms) = (Streams::default(), Vec::new());
+        for stream in &self.streams {
+            match *stream {
+                Stream::Trade => streams.trades = true,
+                Stream::Book => streams.book = true,
+                Stream::Mark => streams.marks = true,
+                Stream::Bar { interval_ms } if bars_ms.contains(&interval_ms) => {}
+                Stream::Bar { interval_ms } => bars_ms.push(interval_ms),
+            }
+        }
+        (streams, bars_ms)
+    }
 }
 
 fn strategy_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StrategyName, D::Error> {

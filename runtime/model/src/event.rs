@@ -2,41 +2,61 @@
 //! `sdk/wit`.
 
 use crate::ids::{InstrumentId, OrderSeq, Time};
-use crate::order::OrderTerms;
+use crate::order::{OrderTerms, words};
 use crate::rules::Rejection;
 
-/// Kind of an event. The numbers are those of `sdk/wit/strategy.wit`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum EventKind {
-    /// A public trade.
-    Trade = 1,
-    /// Best bid and ask.
-    BookTop = 2,
-    /// A depth change was applied to the book.
-    BookChange = 3,
-    /// A closed bar.
-    Bar = 4,
-    /// Mark price.
-    MarkPrice = 5,
-    /// A funding payment.
-    Funding = 6,
-    /// An own order changed its state.
-    OrderUpdate = 7,
-    /// A fill of an own order.
-    Fill = 8,
-    /// The strategy's position changed.
-    Position = 9,
-    /// A balance of the account changed.
-    Balance = 10,
-    /// A timer of the strategy.
-    Timer = 11,
-    /// The state of the runtime changed.
-    RuntimeState = 12,
-    /// The venue changed the rules of an instrument. Contract 0.1 does not have this event.
-    Rules = 13,
-    /// The venue closed a part of the strategy's position. Contract 0.1 does not have this event.
-    ForcedClose = 14,
+words! {
+    /// Kind of an event. Numbers and words are those of `sdk/wit/strategy.wit`.
+    EventKind {
+        /// A public trade.
+        Trade = 1, "trade";
+        /// Best bid and ask.
+        BookTop = 2, "book-top";
+        /// A depth change was applied to the book.
+        BookChange = 3, "book-change";
+        /// A closed bar.
+        Bar = 4, "bar";
+        /// Mark price.
+        MarkPrice = 5, "mark-price";
+        /// A funding payment.
+        Funding = 6, "funding";
+        /// An own order changed its state.
+        OrderUpdate = 7, "order-update";
+        /// A fill of an own order.
+        Fill = 8, "fill";
+        /// The strategy's position changed.
+        Position = 9, "position";
+        /// A balance of the account changed.
+        Balance = 10, "balance";
+        /// A timer of the strategy.
+        Timer = 11, "timer";
+        /// The state of the runtime changed.
+        RuntimeState = 12, "runtime-state";
+        /// The venue changed the rules of an instrument. Contract 0.1 does not have this event.
+        Rules = 13, "rules";
+        /// The venue closed a part of the strategy's position. Contract 0.1 does not have this
+        /// event.
+        ForcedClose = 14, "forced-close";
+    }
+}
+
+impl EventKind {
+    /// Whether it is public market data. Its deliveries are in the market part of a block.
+    #[inline]
+    pub const fn is_of_market(self) -> bool {
+        match self {
+            Self::Trade | Self::BookTop | Self::BookChange | Self::Bar | Self::MarkPrice => true,
+            Self::Funding
+            | Self::OrderUpdate
+            | Self::Fill
+            | Self::Position
+            | Self::Balance
+            | Self::Timer
+            | Self::RuntimeState
+            | Self::Rules
+            | Self::ForcedClose => false,
+        }
+    }
 }
 
 impl EventKind {

@@ -54,7 +54,7 @@ pub use ids::{
 };
 pub use input::Input;
 pub use instrument::Instrument;
-pub use market::{Level, MarketEvent};
+pub use market::{Level, MarketEvent, OwnedMarketEvent};
 pub use order::{
     ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side,
     Surface, TimeInForce, WorkingType,

@@ -64,3 +64,90 @@ pub enum MarketEvent<'a> {
         next_funding: Time,
     },
 }
+
+/// A market event that owns its levels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnedMarketEvent {
+    /// Any event except [`MarketEvent::Depth`].
+    Plain(MarketEvent<'static>),
+    /// A depth difference or snapshot.
+    Depth {
+        /// `u` of the difference or `lastUpdateId` of the snapshot.
+        update_id: i64,
+        /// Whether it replaces the whole book.
+        snapshot: bool,
+        /// Bid levels.
+        bids: Vec<Level>,
+        /// Ask levels.
+        asks: Vec<Level>,
+    },
+}
+
+impl OwnedMarketEvent {
+    /// An owned copy of an event.
+    pub fn of(event: &MarketEvent<'_>) -> Self {
+        match *event {
+            MarketEvent::Depth {
+                update_id,
+                snapshot,
+                bids,
+                asks,
+            } => Self::Depth {
+                update_id,
+                snapshot,
+                bids: bids.to_vec(),
+                asks: asks.to_vec(),
+            },
+            MarketEvent::Trade {
+                price,
+                qty,
+                trade_id,
+                buyer_is_maker,
+            } => Self::Plain(MarketEvent::Trade {
+                price,
+                qty,
+                trade_id,
+                buyer_is_maker,
+            }),
+            MarketEvent::Top {
+                update_id,
+                bid,
+                ask,
+            } => Self::Plain(MarketEvent::Top {
+                update_id,
+                bid,
+                ask,
+            }),
+            MarketEvent::Gap => Self::Plain(MarketEvent::Gap),
+            MarketEvent::Mark {
+                mark,
+                index,
+                funding_rate,
+                next_funding,
+            } => Self::Plain(MarketEvent::Mark {
+                mark,
+                index,
+                funding_rate,
+                next_funding,
+            }),
+        }
+    }
+
+    /// The event.
+    pub fn market(&self) -> MarketEvent<'_> {
+        match self {
+            Self::Plain(event) => *event,
+            Self::Depth {
+                update_id,
+                snapshot,
+                bids,
+                asks,
+            } => MarketEvent::Depth {
+                update_id: *update_id,
+                snapshot: *snapshot,
+                bids,
+                asks,
+            },
+        }
+    }
+}

@@ -18,10 +18,14 @@ pub struct Price(pub i64);
 )]
 pub struct Qty(pub i64);
 
+/// Declares an enum with one line for each value: its name, its number and its word.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$item_doc:meta])* $item:ident = $code:literal, $text:literal;)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash,
+            serde::Serialize, serde::Deserialize,
+        )]
         #[repr(u8)]
         pub enum $name { $($(#[$item_doc])* $item = $code,)* }
 
@@ -65,6 +69,7 @@ macro_rules! words {
         }
     };
 }
+pub(crate) use words;
 
 words! {
     /// The surface of the venue on which an instrument trades.
@@ -140,31 +145,54 @@ words! {
     }
 }
 
+/// What the documents say of an order type, one bit each.
+mod fact {
+    pub const SPOT: u8 = 1;
+    pub const FUTURES: u8 = 1 << 1;
+    pub const CONDITIONAL: u8 = 1 << 2;
+    pub const MARKET: u8 = 1 << 3;
+    pub const TRAILING: u8 = 1 << 4;
+}
+
 impl OrderType {
+    /// The table of the order types. The mandatory parameters are in `rules/parameters.rs`.
+    const fn facts(self) -> u8 {
+        use fact::{CONDITIONAL, FUTURES, MARKET, SPOT, TRAILING};
+        match self {
+            Self::Limit => SPOT | FUTURES,
+            Self::Market => SPOT | FUTURES | MARKET,
+            Self::Stop | Self::TakeProfit => SPOT | FUTURES | CONDITIONAL,
+            Self::StopMarket | Self::TakeProfitMarket => SPOT | FUTURES | CONDITIONAL | MARKET,
+            Self::TrailingStopMarket => FUTURES | CONDITIONAL | MARKET | TRAILING,
+            Self::Liquidation => MARKET,
+        }
+    }
+
+    /// Whether a client may send it on this surface.
+    #[inline]
+    pub const fn is_sent_on(self, surface: Surface) -> bool {
+        let fact = match surface {
+            Surface::Spot => fact::SPOT,
+            Surface::Futures => fact::FUTURES,
+        };
+        self.facts() & fact != 0
+    }
     /// Whether it waits for a trigger before it enters the book
     /// (docs/interface/futures.md#conditional-orders).
     #[inline]
     pub const fn is_conditional(self) -> bool {
-        matches!(
-            self,
-            Self::Stop
-                | Self::StopMarket
-                | Self::TakeProfit
-                | Self::TakeProfitMarket
-                | Self::TrailingStopMarket
-        )
+        self.facts() & fact::CONDITIONAL != 0
     }
     /// Whether it executes at the best available prices, at once or after its trigger.
     #[inline]
     pub const fn is_market(self) -> bool {
-        matches!(
-            self,
-            Self::Market
-                | Self::StopMarket
-                | Self::TakeProfitMarket
-                | Self::TrailingStopMarket
-                | Self::Liquidation
-        )
+        self.facts() & fact::MARKET != 0
+    }
+    /// Whether its trigger follows the price. The venue then reports the present trigger price as
+    /// `stopPrice`, which is not a term of the order.
+    #[inline]
+    pub const fn is_trailing(self) -> bool {
+        self.facts() & fact::TRAILING != 0
     }
 }
 

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 
+use windvane_model::OrderType;
 use windvane_protocol::Brand;
 use windvane_protocol::route::{
     self, Bounds, Counted, InnerSignature, Kind, Listing, Method, Need, Param, Route, Scheme,
@@ -335,6 +336,25 @@ fn a_batch_order_differs_from_a_new_order_as_documented() {
     assert_eq!(route::BATCH_ORDER, kept);
     let names: Vec<&str> = kept.iter().map(|param| param.name).collect();
     assert_eq!(BatchOrder::NAMES, names);
+}
+
+#[test]
+fn each_surface_lists_the_order_types_that_are_sent_on_it() {
+    for (name, surface) in [
+        ("spot.new_order", windvane_model::Surface::Spot),
+        ("futures.new_order", windvane_model::Surface::Futures),
+    ] {
+        let params = route::named(name).unwrap().params;
+        let order_type = params.iter().find(|param| param.name == "type");
+        let Kind::Enum(types) = order_type.unwrap().kind else {
+            panic!("{name} has a list of types")
+        };
+        let listed: BTreeSet<&str> = types.iter().copied().collect();
+        let sent = OrderType::ALL
+            .iter()
+            .filter(|sent| sent.is_sent_on(surface));
+        assert_eq!(listed, sent.map(|sent| sent.as_str()).collect(), "{name}");
+    }
 }
 
 #[test]

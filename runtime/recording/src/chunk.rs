@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 
 use windvane_model::{InstrumentId, Level, MarketEvent, Time};
 
-use super::tape_event::{DEPTH, GAP, MARK, TOP, TRADE, TapeEvent};
+use super::tape_event::{Kind, TapeEvent};
 
 /// Events in the order of their receive times, and the levels of the depth events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,41 +23,11 @@ pub struct Chunk {
 impl Chunk {
     /// Appends an event without an event time. Its receive time is then the best known time.
     pub fn push(&mut self, recv: Time, instrument: InstrumentId, event: &MarketEvent<'_>) {
-        let (kind, flag, words) = match *event {
-            MarketEvent::Trade {
-                price,
-                qty,
-                trade_id,
-                buyer_is_maker,
-            } => (TRADE, buyer_is_maker, [price, qty, trade_id, 0, 0]),
-            MarketEvent::Top {
-                update_id,
-                bid,
-                ask,
-            } => {
-                let words = [update_id, bid.price, bid.qty, ask.price, ask.qty];
-                (TOP, false, words)
-            }
-            MarketEvent::Depth {
-                update_id,
-                snapshot,
-                bids,
-                asks,
-            } => {
-                let counts = [self.levels.len(), bids.len(), asks.len()];
-                let [first, bid_count, ask_count] = counts.map(|count| count as i64);
-                self.levels.extend_from_slice(bids);
-                self.levels.extend_from_slice(asks);
-                (DEPTH, snapshot, [update_id, first, bid_count, ask_count, 0])
-            }
-            MarketEvent::Gap => (GAP, false, [0; 5]),
-            MarketEvent::Mark {
-                mark,
-                index,
-                funding_rate,
-                next_funding,
-            } => (MARK, false, [mark, index, funding_rate, next_funding.0, 0]),
-        };
+        let (kind, flag, words) = TapeEvent::payload(event, self.levels.len());
+        if let MarketEvent::Depth { bids, asks, .. } = event {
+            self.levels.extend_from_slice(bids);
+            self.levels.extend_from_slice(asks);
+        }
         self.events.push(TapeEvent {
             recv,
             event_time: Time(0),
@@ -169,10 +139,11 @@ pub(super) fn read(
         .levels
         .extend(level_part.chunks_exact(LEVEL).map(level_of));
     chunk.events.clear();
-    chunk
-        .events
-        .extend(event_part.as_chunks::<EVENT>().0.iter().map(event_of));
-    check(chunk)?;
+    for bytes in event_part.as_chunks::<EVENT>().0 {
+        let sound = event_of(bytes).filter(|event| event.is_sound(chunk.levels.len()));
+        let event = sound.ok_or_else(|| damaged("it contains an invalid event"))?;
+        chunk.events.push(event);
+    }
     Ok((HEAD + length) as u64)
 }
 
@@ -181,20 +152,6 @@ pub(super) const EVENTS_MAX: usize = 16 * 1024;
 /// A chunk is full when it has this many levels.
 pub(super) const LEVELS_FULL: usize = 128 * 1024;
 const BYTES_MAX: usize = 256 << 20;
-
-fn check(chunk: &Chunk) -> io::Result<()> {
-    let levels = chunk.levels.len();
-    let is_sound = |event: &TapeEvent| match event.kind {
-        TRADE | TOP | GAP | MARK => true,
-        DEPTH => event.words[1..4].iter().all(|&n| n >= 0) && event.levels().end <= levels,
-        _ => false,
-    };
-    if chunk.events.iter().all(is_sound) {
-        Ok(())
-    } else {
-        Err(damaged("it contains an invalid event"))
-    }
-}
 
 fn damaged(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason.to_owned())
@@ -205,7 +162,7 @@ fn event_bytes(event: &TapeEvent) -> [u8; EVENT] {
     bytes[0..8].copy_from_slice(&event.recv.0.to_le_bytes());
     bytes[8..16].copy_from_slice(&event.event_time.0.to_le_bytes());
     bytes[16..18].copy_from_slice(&event.instrument.0.to_le_bytes());
-    bytes[18] = event.kind;
+    bytes[18] = event.kind as u8;
     bytes[19] = u8::from(event.flag);
     bytes[20..24].copy_from_slice(&event.line.to_le_bytes());
     for (at, word) in event.words.iter().enumerate() {
@@ -214,13 +171,14 @@ fn event_bytes(event: &TapeEvent) -> [u8; EVENT] {
     bytes
 }
 
+/// `None` if its kind is unknown.
 #[inline]
-fn event_of(bytes: &[u8; EVENT]) -> TapeEvent {
-    TapeEvent {
+fn event_of(bytes: &[u8; EVENT]) -> Option<TapeEvent> {
+    Some(TapeEvent {
         recv: Time(word64(bytes, 0)),
         event_time: Time(word64(bytes, 8)),
         instrument: InstrumentId(u16::from_le_bytes([bytes[16], bytes[17]])),
-        kind: bytes[18],
+        kind: Kind::from_code(bytes[18])?,
         flag: bytes[19] != 0,
         line: word32(bytes, 20),
         words: [
@@ -230,7 +188,7 @@ fn event_of(bytes: &[u8; EVENT]) -> TapeEvent {
             word64(bytes, 48),
             word64(bytes, 56),
         ],
-    }
+    })
 }
 
 #[inline]
@@ -274,14 +232,14 @@ mod tests {
         let words = any::<[i64; 5]>();
         (
             words,
-            TRADE..=MARK,
+            (1..=5_u8).prop_map(|code| Kind::from_code(code).unwrap()),
             any::<(i64, i64, u16, bool, u32)>(),
             0..=levels,
             0..=levels,
         )
             .prop_map(
                 |(mut words, kind, (recv, time, instrument, flag, line), x, y)| {
-                    if kind == DEPTH {
+                    if kind == Kind::Depth {
                         let (start, end) = (x.min(y), x.max(y));
                         words[1..4].copy_from_slice(&[
                             start,

@@ -9,7 +9,7 @@ use windvane_protocol::{BookLevels, Number, NumberError};
 use super::RecordingError;
 use super::cache::Writer;
 use super::chunk::{EVENTS_MAX, LEVELS_FULL, Scales, Stored};
-use super::tape_event::{DEPTH, TOP, TRADE, TapeEvent};
+use super::tape_event::TapeEvent;
 
 /// Collects events and writes each full chunk.
 pub(super) struct Chunking {
@@ -90,7 +90,11 @@ impl Chunking {
     }
 
     /// Adds the levels of a depth event. Returns the index of the first one.
-    pub(super) fn levels(&mut self, index: usize, levels: &BookLevels) -> Result<i64, NumberError> {
+    pub(super) fn levels(
+        &mut self,
+        index: usize,
+        levels: &BookLevels,
+    ) -> Result<usize, NumberError> {
         let Instrument { price, qty } = &mut self.instruments[index];
         let start = self.stored.chunk.levels.len();
         for level in levels.all() {
@@ -112,7 +116,7 @@ impl Chunking {
                 }
             }
         }
-        Ok(start as i64)
+        Ok(start)
     }
 
     /// Adds an event and sets its `line`. Writes the chunk when it is full.
@@ -254,33 +258,7 @@ fn shrink(stored: &mut Stored, cuts: &[(i64, i64)]) {
         let Some(&(price, qty)) = cuts.get(usize::from(event.instrument.0)) else {
             continue;
         };
-        scale_event(event, &mut chunk.levels, |p, q| (p / price, q / qty));
-    }
-}
-
-/// Applies `to` to each pair of price and quantity of an event and its levels.
-#[inline]
-pub(super) fn scale_event(
-    event: &mut TapeEvent,
-    levels: &mut [Level],
-    to: impl Fn(i64, i64) -> (i64, i64),
-) {
-    match event.kind {
-        TRADE => {
-            let [price, qty, ..] = event.words;
-            (event.words[0], event.words[1]) = to(price, qty);
-        }
-        TOP => {
-            let [_, bid, bid_qty, ask, ask_qty] = event.words;
-            (event.words[1], event.words[2]) = to(bid, bid_qty);
-            (event.words[3], event.words[4]) = to(ask, ask_qty);
-        }
-        DEPTH => {
-            for level in &mut levels[event.levels()] {
-                (level.price, level.qty) = to(level.price, level.qty);
-            }
-        }
-        _ => {}
+        event.scale(&mut chunk.levels, |p, q| (p / price, q / qty));
     }
 }
 

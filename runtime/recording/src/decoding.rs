@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use windvane_model::decimal::MARK_SCALE;
-use windvane_model::{Surface, Time};
+use windvane_model::{Level, MarketEvent, Surface, Time};
 use windvane_protocol::{
     BookLevels, BookTop, Decoded, Frame, FrameError, MarkPrice, Number, NumberError, Trade,
     TradePro, decode as decode_frame,
@@ -15,7 +15,7 @@ use super::chunking::{Chunking, local_id};
 use super::listing::{Listing, TradeStream};
 use super::reader::{Broken, Lines};
 use super::survey::{Cut, Survey};
-use super::tape_event::{MARK, TOP, TRADE, TapeEvent};
+use super::tape_event::TapeEvent;
 use super::{OnDamage, Options, Progress, RecordingError};
 
 /// How many lines are searched for a frame that states its surface.
@@ -247,8 +247,13 @@ impl Decoding {
         listed.survey.trades += 1;
         listed.delay(at.recv, time);
         listed.last_price = Some(trade.price);
-        let words = [price, qty, trade.id, 0, 0];
-        self.emit(at, time, index, TRADE, trade.buyer_is_maker, words)
+        let event = MarketEvent::Trade {
+            price,
+            qty,
+            trade_id: trade.id,
+            buyer_is_maker: trade.buyer_is_maker,
+        };
+        self.emit(at, time, index, &event, 0)
     }
 
     fn top(&mut self, at: At, surface: Surface, top: &BookTop<'_>) -> Result<(), Refused> {
@@ -257,19 +262,23 @@ impl Decoding {
         let price_scale = top.bid_price.scale.max(top.ask_price.scale);
         let qty_scale = top.bid_qty.scale.max(top.ask_qty.scale);
         self.chunking.fit(index, price_scale, qty_scale)?;
-        let words = [
-            top.update_id,
-            self.chunking.price(index, top.bid_price)?,
-            self.chunking.qty(index, top.bid_qty)?,
-            self.chunking.price(index, top.ask_price)?,
-            self.chunking.qty(index, top.ask_qty)?,
-        ];
+        let event = MarketEvent::Top {
+            update_id: top.update_id,
+            bid: Level {
+                price: self.chunking.price(index, top.bid_price)?,
+                qty: self.chunking.qty(index, top.bid_qty)?,
+            },
+            ask: Level {
+                price: self.chunking.price(index, top.ask_price)?,
+                qty: self.chunking.qty(index, top.ask_qty)?,
+            },
+        };
         let listed = self.listing.at(index);
         listed.survey.tops += 1;
         listed.delay(at.recv, time);
         listed.last_price = Some(top.bid_price);
         listed.taker_side.on_quotes(top.bid_price, top.ask_price);
-        self.emit(at, time, index, TOP, false, words)
+        self.emit(at, time, index, &event, 0)
     }
 
     fn mark(&mut self, at: At, mark: &MarkPrice<'_>) -> Result<(), Refused> {
@@ -278,33 +287,32 @@ impl Decoding {
         self.chunking.fit(index, 0, 0)?;
         let time = event_time(0, mark.event_ms);
         let or_zero = |number: Option<Number>| number.map_or(Ok(0), |number| number.at(MARK_SCALE));
-        let next_funding = match mark.next_funding_ms {
-            0 => Time::NEVER,
-            ms => Time::from_millis(ms),
+        let event = MarketEvent::Mark {
+            mark: mark.mark.at(MARK_SCALE)?,
+            index: or_zero(mark.index)?,
+            funding_rate: or_zero(mark.funding_rate)?,
+            next_funding: match mark.next_funding_ms {
+                0 => Time::NEVER,
+                ms => Time::from_millis(ms),
+            },
         };
-        let words = [
-            mark.mark.at(MARK_SCALE)?,
-            or_zero(mark.index)?,
-            or_zero(mark.funding_rate)?,
-            next_funding.0,
-            0,
-        ];
         let listed = self.listing.at(index);
         listed.survey.marks += 1;
         listed.delay(at.recv, time);
-        self.emit(at, time, index, MARK, false, words)
+        self.emit(at, time, index, &event, 0)
     }
 
+    /// Adds an event. Its levels, if any, are in the chunk already and begin at `first_level`.
     #[inline]
     pub(super) fn emit(
         &mut self,
         at: At,
         event_time: i64,
         index: usize,
-        kind: u8,
-        flag: bool,
-        words: [i64; 5],
+        event: &MarketEvent<'_>,
+        first_level: usize,
     ) -> Result<(), Refused> {
+        let (kind, flag, words) = TapeEvent::payload(event, first_level);
         if self.survey.first_recv_ns == 0 {
             self.survey.first_recv_ns = at.recv;
         }

@@ -2,14 +2,13 @@
 //! only complete books. A book is missing before the first snapshot, and after a gap until the next
 //! snapshot.
 
-use windvane_model::Surface;
+use windvane_model::{MarketEvent, Surface};
 use windvane_protocol::{
     BookLevels, DepthDiff, DepthSnapshot, DiffIds, DiffStep, Number, SnapshotStep,
 };
 
 use super::decoding::{At, Decoding, OwnedSnapshot, Refused, event_time};
 use super::listing::{Held, Listed};
-use super::tape_event::{DEPTH, GAP};
 
 /// The instrument to which a depth snapshot belongs.
 enum Owner {
@@ -180,15 +179,13 @@ impl Decoding {
         self.chunking
             .fit(index, levels.price_scale(), levels.qty_scale())?;
         let start = self.chunking.levels(index, levels)?;
-        let (bids, asks) = (levels.bids().len() as i64, levels.asks().len() as i64);
-        self.emit(
-            at,
-            time,
-            index,
-            DEPTH,
-            is_snapshot,
-            [update_id, start, bids, asks, 0],
-        )
+        let event = MarketEvent::Depth {
+            update_id,
+            snapshot: is_snapshot,
+            bids: levels.bids(),
+            asks: levels.asks(),
+        };
+        self.emit(at, time, index, &event, start)
     }
 
     fn gap(&mut self, at: At, index: usize, ids: DiffIds) -> Result<(), Refused> {
@@ -205,7 +202,7 @@ impl Decoding {
         };
         self.listing.at(index).survey.gaps.add(at.line, reason);
         self.chunking.fit(index, 0, 0)?;
-        self.emit(at, 0, index, GAP, false, [0; 5])
+        self.emit(at, 0, index, &MarketEvent::Gap, 0)
     }
 
     /// Finds the instrument of a snapshot. A REST response contains no symbol. It belongs to the

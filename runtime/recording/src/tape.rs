@@ -9,8 +9,7 @@ use windvane_model::{Decimal, Instrument, InstrumentId, Time};
 
 use super::cache;
 use super::chunk::{self, Chunk, EVENTS_MAX, Scales, Stored};
-use super::chunking::scale_event;
-use super::tape_event::{DEPTH, TOP, TRADE, TapeEvent};
+use super::tape_event::{Kind, TapeEvent};
 use super::{Recording, RecordingError};
 
 /// A source of market events in chunks, in order of receive time.
@@ -126,7 +125,7 @@ fn merge_run(sources: &mut [Source], merged: &mut Chunk) -> bool {
             break;
         }
         merged.events.push(event);
-        if event.kind == DEPTH {
+        if event.kind == Kind::Depth {
             let start = merged.levels.len();
             merged
                 .levels
@@ -287,7 +286,7 @@ impl Source {
             event.instrument = wanted.id;
             if !same_scales {
                 let (price, qty) = factors[index];
-                scale_event(event, &mut chunk.levels, |p, q| (p * price, q * qty));
+                event.scale(&mut chunk.levels, |p, q| (p * price, q * qty));
             }
         }
         Ok(())
@@ -318,10 +317,9 @@ impl Source {
         let of_instrument = |event: &&TapeEvent| event.instrument.0 == scales.instrument;
         let mut events = self.stored.chunk.events.iter().filter(of_instrument);
         let found = events.find_map(|event| {
-            let bad = self
-                .numbers(event, of_price)
-                .into_iter()
-                .find(does_not_fit)?;
+            let pairs = event.pairs(&self.stored.chunk.levels).into_iter();
+            let mut numbers = pairs.map(|(price, qty)| if of_price { price } else { qty });
+            let bad = numbers.find(does_not_fit)?;
             Some((event.line, value(bad)))
         });
         let (line, value) = found.unwrap_or((0, Decimal::ZERO));
@@ -334,24 +332,6 @@ impl Source {
             value,
             scale,
             rule,
-        }
-    }
-
-    /// All prices, or all quantities, of an event.
-    fn numbers(&self, event: &TapeEvent, of_price: bool) -> Vec<i64> {
-        let pick = |price, qty| if of_price { price } else { qty };
-        let words = event.words;
-        match event.kind {
-            TRADE => vec![pick(words[0], words[1])],
-            TOP => vec![pick(words[1], words[2]), pick(words[3], words[4])],
-            DEPTH => {
-                let levels = &self.stored.chunk.levels[event.levels()];
-                levels
-                    .iter()
-                    .map(|level| pick(level.price, level.qty))
-                    .collect()
-            }
-            _ => Vec::new(),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! One decoded market event in 64 bytes, with the same layout in memory and on disk. The levels of
-//! depth events are stored separately.
+//! depth events are stored separately. Only this file knows the layout of the payload.
 
 use windvane_model::{InstrumentId, Level, MarketEvent, Time};
 
@@ -13,26 +13,88 @@ pub struct TapeEvent {
     pub event_time: Time,
     /// The instrument.
     pub instrument: InstrumentId,
-    pub(super) kind: u8,
+    pub(super) kind: Kind,
     pub(super) flag: bool,
     /// Line number, relative to the first line of the chunk.
     pub(super) line: u32,
-    /// The payload, depending on the kind:
-    ///
-    /// - trade: price, quantity, trade id.
-    /// - top: update id, bid price, bid quantity, ask price, ask quantity.
-    /// - depth: update id, index of the first level, number of bids, number of asks.
-    /// - mark: mark, index, funding rate, next funding time.
+    /// The payload, depending on the kind.
     pub(super) words: [i64; 5],
 }
 
-pub(super) const TRADE: u8 = 1;
-pub(super) const TOP: u8 = 2;
-pub(super) const DEPTH: u8 = 3;
-pub(super) const GAP: u8 = 4;
-pub(super) const MARK: u8 = 5;
+/// Kind of an event, with its number in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// Words: price, quantity, trade id. The flag: the buyer was the maker.
+    Trade = 1,
+    /// Words: update id, bid price, bid quantity, ask price, ask quantity.
+    Top = 2,
+    /// Words: update id, index of the first level, number of bids, number of asks. The flag: it is a
+    /// snapshot.
+    Depth = 3,
+    /// No words.
+    Gap = 4,
+    /// Words: mark, index, funding rate, next funding time.
+    Mark = 5,
+}
+
+impl Kind {
+    #[inline]
+    pub(super) const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            1 => Self::Trade,
+            2 => Self::Top,
+            3 => Self::Depth,
+            4 => Self::Gap,
+            5 => Self::Mark,
+            _ => return None,
+        })
+    }
+}
 
 impl TapeEvent {
+    /// The payload of an event: kind, flag and words. The levels of a depth event begin at
+    /// `first_level`.
+    #[inline]
+    pub(super) fn payload(event: &MarketEvent<'_>, first_level: usize) -> (Kind, bool, [i64; 5]) {
+        match *event {
+            MarketEvent::Trade {
+                price,
+                qty,
+                trade_id,
+                buyer_is_maker,
+            } => (Kind::Trade, buyer_is_maker, [price, qty, trade_id, 0, 0]),
+            MarketEvent::Top {
+                update_id,
+                bid,
+                ask,
+            } => {
+                let words = [update_id, bid.price, bid.qty, ask.price, ask.qty];
+                (Kind::Top, false, words)
+            }
+            MarketEvent::Depth {
+                update_id,
+                snapshot,
+                bids,
+                asks,
+            } => {
+                let [first, bids, asks] =
+                    [first_level, bids.len(), asks.len()].map(|count| count as i64);
+                (Kind::Depth, snapshot, [update_id, first, bids, asks, 0])
+            }
+            MarketEvent::Gap => (Kind::Gap, false, [0; 5]),
+            MarketEvent::Mark {
+                mark,
+                index,
+                funding_rate,
+                next_funding,
+            } => {
+                let words = [mark, index, funding_rate, next_funding.0, 0];
+                (Kind::Mark, false, words)
+            }
+        }
+    }
+
     /// Converts the event. `levels` are the levels of its chunk.
     ///
     /// # Panics
@@ -41,13 +103,13 @@ impl TapeEvent {
     pub fn market<'a>(&self, levels: &'a [Level]) -> MarketEvent<'a> {
         let words = self.words;
         match self.kind {
-            TRADE => MarketEvent::Trade {
+            Kind::Trade => MarketEvent::Trade {
                 price: words[0],
                 qty: words[1],
                 trade_id: words[2],
                 buyer_is_maker: self.flag,
             },
-            TOP => MarketEvent::Top {
+            Kind::Top => MarketEvent::Top {
                 update_id: words[0],
                 bid: Level {
                     price: words[1],
@@ -58,7 +120,7 @@ impl TapeEvent {
                     qty: words[4],
                 },
             },
-            DEPTH => {
+            Kind::Depth => {
                 let levels = &levels[self.levels()];
                 let (bids, asks) = levels.split_at(words[2] as usize);
                 MarketEvent::Depth {
@@ -68,14 +130,56 @@ impl TapeEvent {
                     asks,
                 }
             }
-            MARK => MarketEvent::Mark {
+            Kind::Gap => MarketEvent::Gap,
+            Kind::Mark => MarketEvent::Mark {
                 mark: words[0],
                 index: words[1],
                 funding_rate: words[2],
                 next_funding: Time(words[3]),
             },
-            // Only these five kinds are ever created or read from a cache.
-            _ => MarketEvent::Gap,
+        }
+    }
+
+    /// Whether a depth event has levels in its chunk, which has this many.
+    pub(super) fn is_sound(&self, levels: usize) -> bool {
+        let counts = &self.words[1..4];
+        self.kind != Kind::Depth || counts.iter().all(|&n| n >= 0) && self.levels().end <= levels
+    }
+
+    /// Applies `to` to each pair of price and quantity in the scales of the instrument.
+    #[inline]
+    pub(super) fn scale(&mut self, levels: &mut [Level], to: impl Fn(i64, i64) -> (i64, i64)) {
+        match self.kind {
+            Kind::Trade => {
+                let [price, qty, ..] = self.words;
+                (self.words[0], self.words[1]) = to(price, qty);
+            }
+            Kind::Top => {
+                let [_, bid, bid_qty, ask, ask_qty] = self.words;
+                (self.words[1], self.words[2]) = to(bid, bid_qty);
+                (self.words[3], self.words[4]) = to(ask, ask_qty);
+            }
+            Kind::Depth => {
+                for level in &mut levels[self.levels()] {
+                    (level.price, level.qty) = to(level.price, level.qty);
+                }
+            }
+            // The scale of marks does not depend on the instrument.
+            Kind::Gap | Kind::Mark => {}
+        }
+    }
+
+    /// The pairs that [`scale`](Self::scale) changes.
+    pub(super) fn pairs(&self, levels: &[Level]) -> Vec<(i64, i64)> {
+        let words = self.words;
+        match self.kind {
+            Kind::Trade => vec![(words[0], words[1])],
+            Kind::Top => vec![(words[1], words[2]), (words[3], words[4])],
+            Kind::Depth => {
+                let levels = levels[self.levels()].iter();
+                levels.map(|level| (level.price, level.qty)).collect()
+            }
+            Kind::Gap | Kind::Mark => Vec::new(),
         }
     }
 

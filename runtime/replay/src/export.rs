@@ -92,20 +92,9 @@ impl RecordFormatter {
 
     fn input(&self, input: &RecordedInput) -> Value {
         match input {
-            RecordedInput::Market { instrument, event } => self.market(*instrument, event),
-            RecordedInput::Depth {
-                instrument,
-                update_id,
-                snapshot,
-                bids,
-                asks,
-            } => json!({
-                "kind": if *snapshot { "depth_snapshot" } else { "depth" },
-                "instrument": self.name(*instrument),
-                "update_id": update_id,
-                "bids": self.levels(*instrument, bids),
-                "asks": self.levels(*instrument, asks),
-            }),
+            RecordedInput::Market { instrument, event } => {
+                self.market(*instrument, &event.market())
+            }
             RecordedInput::Answer { strategy, intents } => json!({
                 "kind": "answer",
                 "strategy": self.strategy(*strategy),
@@ -185,10 +174,18 @@ impl RecordFormatter {
                 "bid": self.level(id, bid),
                 "ask": self.level(id, ask),
             }),
-            // The codec decodes depth as an input of its own.
-            MarketEvent::Depth { update_id, .. } => {
-                json!({"kind": "depth", "instrument": instrument, "update_id": update_id})
-            }
+            MarketEvent::Depth {
+                update_id,
+                snapshot,
+                bids,
+                asks,
+            } => json!({
+                "kind": if *snapshot { "depth_snapshot" } else { "depth" },
+                "instrument": instrument,
+                "update_id": update_id,
+                "bids": self.levels(id, bids),
+                "asks": self.levels(id, asks),
+            }),
             MarketEvent::Gap => json!({"kind": "gap", "instrument": instrument}),
             MarketEvent::Mark {
                 mark,

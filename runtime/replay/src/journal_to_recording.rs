@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use windvane_engine::Engine;
 use windvane_journal::Blocks;
-use windvane_model::codec::{RecordBody, RecordedInput};
+use windvane_model::codec::RecordBody;
 use windvane_model::{Input, Instrument, InstrumentId};
 
 use windvane_recording::{Chunk, Chunks, RecordingError};
@@ -108,12 +108,7 @@ impl Chunks for JournalRecording {
                 let RecordBody::Input(input) = &record.body else {
                     continue;
                 };
-                let of_market = matches!(
-                    input,
-                    RecordedInput::Market { .. } | RecordedInput::Depth { .. }
-                );
                 if let Input::Market { instrument, event } = input.as_input()
-                    && of_market
                     && let Some(Some(id)) = places.get(usize::from(instrument.0))
                 {
                     chunk.push(record.time, *id, &event);

@@ -20,7 +20,7 @@ pub use curve::{DRAWDOWN_SCALE, EquityCurve};
 pub use histogram::{Histogram, Quantiles};
 pub use rows::{EQUITY_HEADER, EquityRow, FILLS_HEADER, FillRow, ORDERS_HEADER, OrderRow};
 pub use summary::{
-    DataSummary, EngineVersions, InstrumentSummary, LatencySummary, QuarantineSummary,
+    DataSummary, EngineVersions, EventCounts, InstrumentSummary, LatencySummary, QuarantineSummary,
     QueueSummary, RejectionCount, RulesSource, StrategySummary, Summary, TimeShare,
 };
 pub use terminal::summary_text;

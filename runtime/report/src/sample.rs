@@ -6,9 +6,9 @@ use windvane_model::ids::Time;
 use windvane_model::order::{OrderType, PositionSide, Side, TimeInForce};
 
 use super::{
-    DataSummary, EngineVersions, EquityRow, FillRow, Histogram, InstrumentSummary, LatencySummary,
-    OrderRow, QueueSummary, RejectionCount, ResultWriter, RulesSource, StrategySummary, Summary,
-    TimeShare,
+    DataSummary, EngineVersions, EquityRow, EventCounts, FillRow, Histogram, InstrumentSummary,
+    LatencySummary, OrderRow, QueueSummary, RejectionCount, ResultWriter, RulesSource,
+    StrategySummary, Summary, TimeShare,
 };
 
 pub(crate) const INSTRUMENT: &str = "futures:BTCUSDT";
@@ -268,9 +268,12 @@ fn summary(
         data: DataSummary {
             files: vec!["data/usdm-btcusdt.gz".to_owned()],
             records: 262_144,
-            trades: 40_000,
-            tops: 200_000,
-            depths: 22_144,
+            events: EventCounts {
+                trades: 40_000,
+                tops: 200_000,
+                depths: 22_144,
+                ..EventCounts::default()
+            },
             damaged_lines: 1,
             ..DataSummary::default()
         },

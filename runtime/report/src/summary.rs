@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 use windvane_model::decimal::Amount;
 use windvane_model::ids::Time;
+use windvane_model::market::MarketEvent;
 
 use super::curve::DRAWDOWN_SCALE;
 use super::histogram::Quantiles;
@@ -259,6 +260,20 @@ pub struct DataSummary {
     pub files: Vec<String>,
     /// Lines or records read.
     pub records: u64,
+    /// Market events that entered the engine.
+    #[serde(flatten)]
+    pub events: EventCounts,
+    /// Lines that could not be read and were skipped.
+    pub damaged_lines: u64,
+    /// Whether a file ended in the middle of a record.
+    pub cut: bool,
+    /// Whether the data came from the decoded cache.
+    pub from_cache: bool,
+}
+
+/// Market events by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EventCounts {
     /// Trades.
     pub trades: u64,
     /// Book tops.
@@ -269,12 +284,32 @@ pub struct DataSummary {
     pub marks: u64,
     /// Gaps in the depth sequence. The book is rebuilt after each of them.
     pub gaps: u64,
-    /// Lines that could not be read and were skipped.
-    pub damaged_lines: u64,
-    /// Whether a file ended in the middle of a record.
-    pub cut: bool,
-    /// Whether the data came from the decoded cache.
-    pub from_cache: bool,
+}
+
+impl EventCounts {
+    /// Counts an event.
+    #[inline]
+    pub const fn count(&mut self, event: &MarketEvent<'_>) {
+        match event {
+            MarketEvent::Trade { .. } => self.trades += 1,
+            MarketEvent::Top { .. } => self.tops += 1,
+            MarketEvent::Depth { .. } => self.depths += 1,
+            MarketEvent::Mark { .. } => self.marks += 1,
+            MarketEvent::Gap => self.gaps += 1,
+        }
+    }
+
+    /// The sum over all kinds.
+    pub const fn total(&self) -> u64 {
+        let Self {
+            trades,
+            tops,
+            depths,
+            marks,
+            gaps,
+        } = *self;
+        trades + tops + depths + marks + gaps
+    }
 }
 
 /// Share of wall time per component, in percent. The sum is at most 100.

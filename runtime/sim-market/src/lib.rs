@@ -25,6 +25,6 @@ pub mod trades;
 
 pub use board::Board;
 pub use board::Source;
-pub use recorded::{Recorded, RecordedEvent, RecordedEvents, Recording};
+pub use recorded::{Recorded, RecordedEvents, Recording};
 pub use sink::{Deed, Filled, Sink, Update};
 pub use symbol::Symbol;

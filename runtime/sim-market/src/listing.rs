@@ -278,7 +278,12 @@ fn order_types(surface: Surface) -> Vec<OrderType> {
         // Only the venue itself creates these.
         OrderType::Liquidation => false,
         OrderType::TrailingStopMarket => surface == Surface::Futures,
-        _ => true,
+        OrderType::Limit
+        | OrderType::Market
+        | OrderType::Stop
+        | OrderType::StopMarket
+        | OrderType::TakeProfit
+        | OrderType::TakeProfitMarket => true,
     })
     .collect()
 }

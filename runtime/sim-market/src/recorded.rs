@@ -1,94 +1,7 @@
 //! Plays a recording as a market. Its events are mapped to the venue's clock, at the recorded pace
 //! times `speed`. At its end the recording starts again, or the market stops moving.
 
-use windvane_model::{Instrument, InstrumentId, Level, MarketEvent, Time};
-
-/// A market event that owns its levels.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RecordedEvent {
-    /// Any event except depth.
-    Plain(MarketEvent<'static>),
-    /// A depth difference or snapshot.
-    Depth {
-        /// The recording's update id.
-        update_id: i64,
-        /// Whether this is the whole book.
-        snapshot: bool,
-        /// Bids.
-        bids: Vec<Level>,
-        /// Asks.
-        asks: Vec<Level>,
-    },
-}
-
-impl RecordedEvent {
-    /// An owned copy of an event.
-    pub fn of(event: &MarketEvent<'_>) -> Self {
-        match *event {
-            MarketEvent::Depth {
-                update_id,
-                snapshot,
-                bids,
-                asks,
-            } => Self::Depth {
-                update_id,
-                snapshot,
-                bids: bids.to_vec(),
-                asks: asks.to_vec(),
-            },
-            MarketEvent::Trade {
-                price,
-                qty,
-                trade_id,
-                buyer_is_maker,
-            } => Self::Plain(MarketEvent::Trade {
-                price,
-                qty,
-                trade_id,
-                buyer_is_maker,
-            }),
-            MarketEvent::Top {
-                update_id,
-                bid,
-                ask,
-            } => Self::Plain(MarketEvent::Top {
-                update_id,
-                bid,
-                ask,
-            }),
-            MarketEvent::Gap => Self::Plain(MarketEvent::Gap),
-            MarketEvent::Mark {
-                mark,
-                index,
-                funding_rate,
-                next_funding,
-            } => Self::Plain(MarketEvent::Mark {
-                mark,
-                index,
-                funding_rate,
-                next_funding,
-            }),
-        }
-    }
-
-    /// The event.
-    pub fn market(&self) -> MarketEvent<'_> {
-        match self {
-            Self::Plain(event) => *event,
-            Self::Depth {
-                update_id,
-                snapshot,
-                bids,
-                asks,
-            } => MarketEvent::Depth {
-                update_id: *update_id,
-                snapshot: *snapshot,
-                bids,
-                asks,
-            },
-        }
-    }
-}
+use windvane_model::{Instrument, InstrumentId, OwnedMarketEvent, Time};
 
 /// One recorded event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +11,7 @@ pub struct Recorded {
     /// Index of its instrument in [`Recording::instruments`].
     pub instrument: InstrumentId,
     /// The market event.
-    pub event: RecordedEvent,
+    pub event: OwnedMarketEvent,
 }
 
 /// The events of a recording, in order.
@@ -203,6 +116,7 @@ impl Playback {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windvane_model::MarketEvent;
     use windvane_protocol::Assets;
 
     fn playback(speed_permille: u32, looped: bool) -> Playback {
@@ -211,7 +125,7 @@ mod tests {
             Some(Box::new(times.map(|us| Recorded {
                 time: Time(us * 1000),
                 instrument: InstrumentId(0),
-                event: RecordedEvent::Plain(MarketEvent::Gap),
+                event: OwnedMarketEvent::Plain(MarketEvent::Gap),
             })))
         };
         let recording = Recording {

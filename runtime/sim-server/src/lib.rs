@@ -57,4 +57,4 @@ pub use machine::{Frame, HttpRequest, HttpResult, Machine, Response, StreamId};
 pub use request::Port;
 pub use settings::{LimitSettings, Settings, StartError, StreamLimits};
 pub use start::{Addresses, Running, start};
-pub use windvane_sim_market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
+pub use windvane_sim_market::{Recorded, RecordedEvents, Recording, Source};

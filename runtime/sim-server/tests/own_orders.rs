@@ -20,13 +20,13 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use windvane_model::instrument::{Filters, LotSize};
-use windvane_model::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
+use windvane_model::{
+    Instrument, InstrumentId, Level, MarketEvent, OwnedMarketEvent, Surface, Time,
+};
 use windvane_protocol::Assets;
 use windvane_protocol::local_book::{BookStep, LocalBook};
 use windvane_protocol::{BookLevels, Frame, decode};
-use windvane_sim_server::{
-    Recorded, RecordedEvent, RecordedEvents, Recording, Running, Settings, Source, start,
-};
+use windvane_sim_server::{Recorded, RecordedEvents, Recording, Running, Settings, Source, start};
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
@@ -64,7 +64,7 @@ fn still() -> Source {
         let events = [0, 1].map(|n| Recorded {
             time: Time(0),
             instrument: InstrumentId(n),
-            event: RecordedEvent::of(&MarketEvent::Depth {
+            event: OwnedMarketEvent::of(&MarketEvent::Depth {
                 update_id: 1,
                 snapshot: true,
                 bids: &[level(600_000)],

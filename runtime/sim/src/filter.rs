@@ -122,7 +122,12 @@ fn enum_values(instrument: &Instrument, terms: &OrderTerms) -> Check {
     let known = match order_type {
         OrderType::Liquidation => false,
         OrderType::TrailingStopMarket => instrument.surface == Surface::Futures,
-        _ => true,
+        OrderType::Limit
+        | OrderType::Market
+        | OrderType::Stop
+        | OrderType::StopMarket
+        | OrderType::TakeProfit
+        | OrderType::TakeProfitMarket => true,
     };
     let listed = instrument.order_types.is_empty() || instrument.order_types.contains(&order_type);
     ensure(known && listed, Code::InvalidOrderType)?;

@@ -70,7 +70,11 @@ impl Venue {
         let order_type = match order.terms.order_type {
             sent if !order.triggered => sent,
             OrderType::Stop | OrderType::TakeProfit => OrderType::Limit,
-            _ => OrderType::Market,
+            OrderType::StopMarket | OrderType::TakeProfitMarket | OrderType::TrailingStopMarket => {
+                OrderType::Market
+            }
+            // These have no trigger.
+            sent @ (OrderType::Limit | OrderType::Market | OrderType::Liquidation) => sent,
         };
         let trails = order.terms.order_type == OrderType::TrailingStopMarket;
         OrderView {

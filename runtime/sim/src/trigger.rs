@@ -38,10 +38,16 @@ fn reached(terms: &OrderTerms, stop: i64, latest: i64) -> bool {
 
 /// Whether the condition is a price that rises to `stopPrice`.
 fn rises(terms: &OrderTerms) -> bool {
-    let takes_profit = matches!(
-        terms.order_type,
-        OrderType::TakeProfit | OrderType::TakeProfitMarket
-    );
+    let takes_profit = match terms.order_type {
+        OrderType::TakeProfit | OrderType::TakeProfitMarket => true,
+        OrderType::Stop
+        | OrderType::StopMarket
+        | OrderType::TrailingStopMarket
+        // These have no condition.
+        | OrderType::Limit
+        | OrderType::Market
+        | OrderType::Liquidation => false,
+    };
     (terms.side == Side::Buy) != takes_profit
 }
 

@@ -370,6 +370,35 @@ mod tests {
     }
 
     #[test]
+    fn each_constructor_makes_its_type() {
+        let i = instrument("futures:BTCUSDT", "0.1", "0.001");
+        let (side, price, qty) = (Side::Buy, Price(1), Qty(1));
+        for (order, order_type) in [
+            (Order::limit(&i, side, price, qty), OrderType::Limit),
+            (Order::market(&i, side, qty), OrderType::Market),
+            (Order::stop(&i, side, price, price, qty), OrderType::Stop),
+            (
+                Order::stop_market(&i, side, price, qty),
+                OrderType::StopMarket,
+            ),
+            (
+                Order::take_profit(&i, side, price, price, qty),
+                OrderType::TakeProfit,
+            ),
+            (
+                Order::take_profit_market(&i, side, price, qty),
+                OrderType::TakeProfitMarket,
+            ),
+            (
+                Order::trailing_stop(&i, side, 1_000, qty),
+                OrderType::TrailingStopMarket,
+            ),
+        ] {
+            assert_eq!(order.order_type(), order_type);
+        }
+    }
+
+    #[test]
     fn rounded_prices_are_never_worse_than_requested() {
         let mut i = instrument("futures:BTCUSDT", "0.1", "0.001");
         (i.tick, i.step, i.min_price, i.min_qty) = (5, 10, 0, 0);

@@ -1,13 +1,18 @@
-//! The market part of a block: market events and the strategies that received them. Each record is
-//! encoded as the difference to earlier records. A block is decoded independently of other blocks,
-//! so writer and reader begin with an empty state for each block.
+//! Market events in every format.
+//!
+//! Format 3 has a market part in each block: market events and the strategies that received them.
+//! Each record is encoded as the difference to earlier records. A block is decoded independently of
+//! other blocks, so writer and reader begin with an empty state for each block. Format 1 has no
+//! market part ([`write_fixed`], [`read_fixed`]).
 
 use crate::event::EventKind;
 use crate::ids::{InstrumentId, StrategyId, Time};
-use crate::market::{Level, MarketEvent};
+use crate::market::{Level, MarketEvent, OwnedMarketEvent};
+use crate::record::Recorder;
 
 use super::cursor::{Cursor, DecodeError, Read};
-use super::form::{Form, Small, zigzag};
+use super::form::{Form, Out, Small, zigzag};
+use super::kind;
 use super::recorded::{Record, RecordBody, RecordedEffect, RecordedInput};
 
 /// Tags of records. The kind is in bits 0 to 2.
@@ -261,19 +266,6 @@ impl MarketWriter {
     }
 }
 
-/// Whether deliveries of this kind belong to the market part.
-#[inline]
-pub(crate) const fn is_of_market(kind: EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::Trade
-            | EventKind::BookTop
-            | EventKind::BookChange
-            | EventKind::Bar
-            | EventKind::MarkPrice
-    )
-}
-
 /// Reads the market part of a block.
 #[derive(Clone, Debug)]
 pub(super) struct MarketReader<'a> {
@@ -315,7 +307,8 @@ impl<'a> MarketReader<'a> {
         }
         let time = Time(self.before.time);
         let Some(instrument) = instrument else {
-            let kind = EventKind::of_code(tag >> tag::EVENT_SHIFT).filter(|k| is_of_market(*k));
+            let kind =
+                EventKind::from_code(tag >> tag::EVENT_SHIFT).filter(|kind| kind.is_of_market());
             let strategy = StrategyId(self.cursor.u16("strategy")?);
             let kind = kind.ok_or_else(bad)?;
             let body = RecordBody::Effect(RecordedEffect::Deliver {
@@ -335,8 +328,11 @@ impl<'a> MarketReader<'a> {
         if flags & !known != 0 {
             return Err(bad());
         }
-        let input = self.event(kind, flags, instrument)?;
-        let body = RecordBody::Input(input);
+        let event = self.event(kind, flags, instrument)?.ok_or_else(bad)?;
+        let body = RecordBody::Input(RecordedInput::Market {
+            instrument: InstrumentId(instrument),
+            event,
+        });
         Ok(Record { time, body })
     }
 
@@ -363,45 +359,42 @@ impl<'a> MarketReader<'a> {
         Ok(value)
     }
 
-    fn event(&mut self, kind: u8, flags: u8, instrument: u16) -> Read<RecordedInput> {
+    /// `None` for a kind that is not a market event.
+    fn event(&mut self, kind: u8, flags: u8, instrument: u16) -> Read<Option<OwnedMarketEvent>> {
+        use OwnedMarketEvent::{Depth, Plain};
         let mut last = *self.before.last(instrument);
-        let id = InstrumentId(instrument);
-        let market = |event| RecordedInput::Market {
-            instrument: id,
-            event,
-        };
-        let input = match kind {
-            tag::TRADE => market(self.trade(&mut last, flags != 0)?),
-            tag::TOP => market(self.top(&mut last, flags)?),
+        let event = match kind {
+            tag::TRADE => Plain(self.trade(&mut last, flags != 0)?),
+            tag::TOP => Plain(self.top(&mut last, flags)?),
             tag::DEPTH => {
                 last.update_id = self.moved("update id", last.update_id)?;
                 let bids = self.cursor.short("bids")?;
                 let asks = self.cursor.short("asks")?;
-                RecordedInput::Depth {
-                    instrument: id,
+                Depth {
                     update_id: last.update_id,
                     snapshot: flags != 0,
                     bids: self.levels(bids, &mut last.depth_bid)?,
                     asks: self.levels(asks, &mut last.depth_ask)?,
                 }
             }
+            tag::GAP => Plain(MarketEvent::Gap),
             tag::MARK => {
                 let fields = ["mark price", "index price", "funding rate", "next funding"];
                 for (field, word) in fields.into_iter().zip(&mut last.mark) {
                     *word = word.wrapping_add(self.cursor.short_signed(field)?);
                 }
                 let [mark, index, funding_rate, next_funding] = last.mark;
-                market(MarketEvent::Mark {
+                Plain(MarketEvent::Mark {
                     mark,
                     index,
                     funding_rate,
                     next_funding: Time(next_funding),
                 })
             }
-            _ => market(MarketEvent::Gap),
+            _ => return Ok(None),
         };
         *self.before.last(instrument) = last;
-        Ok(input)
+        Ok(Some(event))
     }
 
     fn moved(&mut self, field: &'static str, from: i64) -> Read<i64> {
@@ -465,4 +458,131 @@ impl<'a> MarketReader<'a> {
         }
         Ok(levels)
     }
+}
+
+/// Records a market event in format 1, which has no market part.
+pub(super) fn write_fixed(
+    recorder: &mut Recorder,
+    now: Time,
+    instrument: u16,
+    event: &MarketEvent<'_>,
+) {
+    match event {
+        MarketEvent::Trade {
+            price,
+            qty,
+            trade_id,
+            buyer_is_maker,
+        } => {
+            let out = &mut recorder.begin(kind::TRADE, now.0);
+            out.put_u16(instrument);
+            out.put(&[u8::from(*buyer_is_maker)]);
+            for word in [*price, *qty, *trade_id] {
+                out.put_i64(word);
+            }
+        }
+        MarketEvent::Top {
+            update_id,
+            bid,
+            ask,
+        } => {
+            let out = &mut recorder.begin(kind::TOP, now.0);
+            out.put_u16(instrument);
+            for word in [*update_id, bid.price, bid.qty, ask.price, ask.qty] {
+                out.put_i64(word);
+            }
+        }
+        MarketEvent::Depth {
+            update_id,
+            snapshot,
+            bids,
+            asks,
+        } => {
+            let out = &mut recorder.begin(kind::DEPTH, now.0);
+            out.put_u16(instrument);
+            out.put(&[u8::from(*snapshot)]);
+            out.put_i64(*update_id);
+            put_levels(out, bids);
+            put_levels(out, asks);
+        }
+        MarketEvent::Gap => recorder.begin(kind::GAP, now.0).put_u16(instrument),
+        MarketEvent::Mark {
+            mark,
+            index,
+            funding_rate,
+            next_funding,
+        } => {
+            let out = &mut recorder.begin(kind::MARK, now.0);
+            out.put_u16(instrument);
+            for word in [*mark, *index, *funding_rate, next_funding.0] {
+                out.put_i64(word);
+            }
+        }
+    }
+}
+
+fn put_levels(out: &mut Out<'_>, levels: &[Level]) {
+    out.put_u32(levels.len() as u32);
+    for level in levels {
+        out.put_i64(level.price);
+        out.put_i64(level.qty);
+    }
+}
+
+/// Reads a market event of format 1; `None` for another kind of record.
+pub(super) fn read_fixed(cursor: &mut Cursor<'_>, kind: u8) -> Read<Option<RecordedInput>> {
+    use OwnedMarketEvent::{Depth, Plain};
+    let (instrument, event) = match kind {
+        kind::TRADE => {
+            let instrument = cursor.instrument()?;
+            let buyer_is_maker = cursor.bool("buyer is maker")?;
+            let event = MarketEvent::Trade {
+                price: cursor.i64("price")?,
+                qty: cursor.i64("quantity")?,
+                trade_id: cursor.i64("trade id")?,
+                buyer_is_maker,
+            };
+            (instrument, Plain(event))
+        }
+        kind::TOP => {
+            let instrument = cursor.instrument()?;
+            let event = MarketEvent::Top {
+                update_id: cursor.i64("update id")?,
+                bid: level(cursor)?,
+                ask: level(cursor)?,
+            };
+            (instrument, Plain(event))
+        }
+        kind::DEPTH => {
+            let instrument = cursor.instrument()?;
+            let snapshot = cursor.bool("snapshot")?;
+            let event = Depth {
+                snapshot,
+                update_id: cursor.i64("update id")?,
+                bids: cursor.list("bids", level)?,
+                asks: cursor.list("asks", level)?,
+            };
+            (instrument, event)
+        }
+        kind::GAP => (cursor.instrument()?, Plain(MarketEvent::Gap)),
+        kind::MARK => {
+            let instrument = cursor.instrument()?;
+            let event = MarketEvent::Mark {
+                mark: cursor.i64("mark price")?,
+                index: cursor.i64("index price")?,
+                funding_rate: cursor.i64("funding rate")?,
+                next_funding: cursor.time("next funding")?,
+            };
+            (instrument, Plain(event))
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(RecordedInput::Market { instrument, event }))
+}
+
+fn level(cursor: &mut Cursor<'_>) -> Read<Level> {
+    Ok(Level {
+        price: cursor.i64("level price")?,
+        qty: cursor.i64("level quantity")?,
+    })
 }

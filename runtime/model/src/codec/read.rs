@@ -5,7 +5,6 @@ use crate::forced::OnLiquidation;
 use crate::ids::{AssetId, InstrumentId, OrderSeq, Time, TradeId, VenueOrderId};
 use crate::input::{Command, FaultKind};
 use crate::instrument::SymbolStatus;
-use crate::market::{Level, MarketEvent};
 use crate::order::{
     ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side,
     Surface, TimeInForce, WorkingType,
@@ -151,11 +150,8 @@ impl Iterator for Records<'_> {
 /// Whether a record belongs to the market part.
 fn is_of_market(body: &RecordBody) -> bool {
     match body {
-        RecordBody::Input(input) => matches!(
-            input,
-            RecordedInput::Market { .. } | RecordedInput::Depth { .. }
-        ),
-        RecordBody::Effect(RecordedEffect::Deliver { kind, .. }) => market::is_of_market(*kind),
+        RecordBody::Input(input) => matches!(input, RecordedInput::Market { .. }),
+        RecordBody::Effect(RecordedEffect::Deliver { kind, .. }) => kind.is_of_market(),
         _ => false,
     }
 }
@@ -165,7 +161,7 @@ fn record(cursor: &mut Cursor<'_>, offset: usize, kind: u8, time: Time) -> Read<
         kind::CONFIG => RecordBody::Config(cursor.text("configuration")?.to_owned()),
         kind::DELIVER => RecordBody::Effect(RecordedEffect::Deliver {
             strategy: cursor.strategy()?,
-            kind: cursor.code("event kind", EventKind::of_code)?,
+            kind: cursor.code("event kind", EventKind::from_code)?,
             sequence: None,
         }),
         kind::SEND => RecordBody::Effect(RecordedEffect::Send {
@@ -199,21 +195,6 @@ fn record(cursor: &mut Cursor<'_>, offset: usize, kind: u8, time: Time) -> Read<
 
 fn input(cursor: &mut Cursor<'_>, kind: u8) -> Read<Option<RecordedInput>> {
     Ok(Some(match kind {
-        kind::TRADE | kind::TOP | kind::GAP | kind::MARK => RecordedInput::Market {
-            instrument: cursor.instrument()?,
-            event: market_event(cursor, kind)?,
-        },
-        kind::DEPTH => {
-            let instrument = cursor.instrument()?;
-            let snapshot = cursor.bool("snapshot")?;
-            RecordedInput::Depth {
-                instrument,
-                snapshot,
-                update_id: cursor.i64("update id")?,
-                bids: cursor.list("bids", level)?,
-                asks: cursor.list("asks", level)?,
-            }
-        }
         kind::ANSWER => RecordedInput::Answer {
             strategy: cursor.strategy()?,
             intents: cursor.list("intents", intent)?,
@@ -252,41 +233,8 @@ fn input(cursor: &mut Cursor<'_>, kind: u8) -> Read<Option<RecordedInput>> {
         kind::ON_LIQUIDATION => RecordedInput::OnLiquidation(cursor.code("reaction", |code| {
             OnLiquidation::ALL.get(usize::from(code)).copied()
         })?),
-        _ => return Ok(None),
+        _ => return market::read_fixed(cursor, kind),
     }))
-}
-
-fn market_event(cursor: &mut Cursor<'_>, kind: u8) -> Read<MarketEvent<'static>> {
-    Ok(match kind {
-        kind::TRADE => {
-            let buyer_is_maker = cursor.bool("buyer is maker")?;
-            MarketEvent::Trade {
-                price: cursor.i64("price")?,
-                qty: cursor.i64("quantity")?,
-                trade_id: cursor.i64("trade id")?,
-                buyer_is_maker,
-            }
-        }
-        kind::TOP => MarketEvent::Top {
-            update_id: cursor.i64("update id")?,
-            bid: level(cursor)?,
-            ask: level(cursor)?,
-        },
-        kind::MARK => MarketEvent::Mark {
-            mark: cursor.i64("mark price")?,
-            index: cursor.i64("index price")?,
-            funding_rate: cursor.i64("funding rate")?,
-            next_funding: cursor.time("next funding")?,
-        },
-        _ => MarketEvent::Gap,
-    })
-}
-
-fn level(cursor: &mut Cursor<'_>) -> Read<Level> {
-    Ok(Level {
-        price: cursor.i64("level price")?,
-        qty: cursor.i64("level quantity")?,
-    })
 }
 
 const fn command(code: u8) -> Option<Command> {

@@ -9,7 +9,7 @@ use crate::ids::{InstrumentId, StrategyId, Time};
 use crate::input::{Command, FaultKind, Input};
 use crate::instrument::SymbolStatus;
 use crate::live::LiveInput;
-use crate::market::{Level, MarketEvent};
+use crate::market::OwnedMarketEvent;
 use crate::order::Surface;
 use crate::protocol::{Reply, Request, UserEvent};
 use crate::run_state::RunState;
@@ -40,25 +40,12 @@ pub enum RecordBody {
 /// A recorded input: [`Input`] with owned data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordedInput {
-    /// A public market event without levels.
+    /// A public market event.
     Market {
         /// The instrument.
         instrument: InstrumentId,
-        /// The event; never [`MarketEvent::Depth`].
-        event: MarketEvent<'static>,
-    },
-    /// A depth difference or snapshot.
-    Depth {
-        /// The instrument.
-        instrument: InstrumentId,
-        /// Its update id.
-        update_id: i64,
-        /// Whether it replaces the whole book.
-        snapshot: bool,
-        /// Bid levels.
-        bids: Vec<Level>,
-        /// Ask levels.
-        asks: Vec<Level>,
+        /// The event.
+        event: OwnedMarketEvent,
     },
     /// The intents of one callback.
     Answer {
@@ -124,22 +111,7 @@ impl RecordedInput {
         match self {
             Self::Market { instrument, event } => Input::Market {
                 instrument: *instrument,
-                event: *event,
-            },
-            Self::Depth {
-                instrument,
-                update_id,
-                snapshot,
-                bids,
-                asks,
-            } => Input::Market {
-                instrument: *instrument,
-                event: MarketEvent::Depth {
-                    update_id: *update_id,
-                    snapshot: *snapshot,
-                    bids,
-                    asks,
-                },
+                event: event.market(),
             },
             Self::Answer { strategy, intents } => Input::Answer {
                 strategy: *strategy,

@@ -11,7 +11,7 @@ use crate::event::Intent;
 use crate::forced::ForcedCloseReport;
 use crate::ids::{ClientOrderId, StrategyId, Time};
 use crate::input::Input;
-use crate::market::{Level, MarketEvent};
+use crate::market::MarketEvent;
 use crate::order::{NewOrder, OrderTerms};
 use crate::protocol::{
     AccountUpdate, Fill, OrderReport, OrderUpdate, Outcome, Reply, Request, UserEvent,
@@ -27,68 +27,7 @@ use super::{HAS_TRANSACTION_TIME, kind, market};
 pub fn record_market(recorder: &mut Recorder, now: Time, instrument: u16, event: &MarketEvent<'_>) {
     match recorder.market() {
         Some(market) => market.event(now, instrument, event),
-        None => record_market_fixed(recorder, now, instrument, event),
-    }
-}
-
-/// Records a market event in format 1.
-fn record_market_fixed(
-    recorder: &mut Recorder,
-    now: Time,
-    instrument: u16,
-    event: &MarketEvent<'_>,
-) {
-    match event {
-        MarketEvent::Trade {
-            price,
-            qty,
-            trade_id,
-            buyer_is_maker,
-        } => {
-            let out = &mut recorder.begin(kind::TRADE, now.0);
-            out.put_u16(instrument);
-            out.put(&[u8::from(*buyer_is_maker)]);
-            for word in [*price, *qty, *trade_id] {
-                out.put_i64(word);
-            }
-        }
-        MarketEvent::Top {
-            update_id,
-            bid,
-            ask,
-        } => {
-            let out = &mut recorder.begin(kind::TOP, now.0);
-            out.put_u16(instrument);
-            for word in [*update_id, bid.price, bid.qty, ask.price, ask.qty] {
-                out.put_i64(word);
-            }
-        }
-        MarketEvent::Depth {
-            update_id,
-            snapshot,
-            bids,
-            asks,
-        } => {
-            let out = &mut recorder.begin(kind::DEPTH, now.0);
-            out.put_u16(instrument);
-            out.put(&[u8::from(*snapshot)]);
-            out.put_i64(*update_id);
-            put_levels(out, bids);
-            put_levels(out, asks);
-        }
-        MarketEvent::Gap => recorder.begin(kind::GAP, now.0).put_u16(instrument),
-        MarketEvent::Mark {
-            mark,
-            index,
-            funding_rate,
-            next_funding,
-        } => {
-            let out = &mut recorder.begin(kind::MARK, now.0);
-            out.put_u16(instrument);
-            for word in [*mark, *index, *funding_rate, next_funding.0] {
-                out.put_i64(word);
-            }
-        }
+        None => market::write_fixed(recorder, now, instrument, event),
     }
 }
 
@@ -167,7 +106,7 @@ pub fn record_effect(recorder: &mut Recorder, now: Time, effect: &Effect) {
         // The event's fields follow from the inputs before it. Only the strategy and the kind are
         // recorded.
         Effect::Deliver { strategy, event } => {
-            if market::is_of_market(event.kind)
+            if event.kind.is_of_market()
                 && let Some(market) = recorder.market()
             {
                 market.delivered(now, *strategy, event.kind);
@@ -264,14 +203,6 @@ fn put_rare<T: Serialize>(out: &mut Out<'_>, value: &T) {
 fn put_id(out: &mut Out<'_>, id: &ClientOrderId) {
     out.put(&[id.as_str().len() as u8]);
     out.put(id.as_str().as_bytes());
-}
-
-fn put_levels(out: &mut Out<'_>, levels: &[Level]) {
-    out.put_u32(levels.len() as u32);
-    for level in levels {
-        out.put_i64(level.price);
-        out.put_i64(level.qty);
-    }
 }
 
 /// Writes an optional field: a presence byte, then the value.

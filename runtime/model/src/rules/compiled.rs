@@ -50,7 +50,7 @@ pub struct CompiledRules {
     /// The rule by which the symbol accepts no orders; `None` if it accepts orders.
     pub(super) closed: Option<Rule>,
     /// One bit for each [`OrderType::code`].
-    pub(super) order_types: u8,
+    pub(super) order_types: u16,
     /// One bit for each [`TimeInForce::code`].
     pub(super) times_in_force: u8,
     pub(super) price_scale: u8,
@@ -195,19 +195,16 @@ fn closed(instrument: &Instrument) -> Option<Rule> {
 }
 
 /// The listed types that the surface supports. Without a list, all types of the surface.
-fn order_type_bits(instrument: &Instrument) -> u8 {
-    let surface_has = |order_type: OrderType| match order_type {
-        OrderType::Liquidation => false,
-        OrderType::TrailingStopMarket => instrument.surface == Surface::Futures,
-        _ => true,
-    };
+fn order_type_bits(instrument: &Instrument) -> u16 {
     let listed = if instrument.order_types.is_empty() {
         OrderType::ALL
     } else {
         &instrument.order_types
     };
-    let bits = listed.iter().filter(|listed| surface_has(**listed));
-    bits.fold(0, |bits, listed| bits | 1 << listed.code())
+    let sent = listed
+        .iter()
+        .filter(|listed| listed.is_sent_on(instrument.surface));
+    sent.fold(0, |bits, listed| bits | 1 << listed.code())
 }
 
 fn time_in_force_bits(instrument: &Instrument) -> u8 {

@@ -418,14 +418,12 @@ pub(super) fn check_counts(
 /// Whether the order can stay open, in the book or until its trigger.
 #[inline]
 const fn rests(terms: &OrderTerms) -> bool {
-    match terms.order_type {
-        OrderType::Market => false,
-        OrderType::Limit => !matches!(
+    let is_immediate = terms.order_type.is_market()
+        || matches!(
             terms.time_in_force,
             Some(TimeInForce::Ioc | TimeInForce::Fok)
-        ),
-        _ => true,
-    }
+        );
+    terms.order_type.is_conditional() || !is_immediate
 }
 
 /// The reference price for orders without a price, at [`CompiledRules::reference_scale`].

@@ -5,7 +5,7 @@
 //! add a `Format`, keep reading the old ones, and pin the new bytes in addition.
 
 use windvane_model::codec::{self, RecordedInput};
-use windvane_model::event::Event;
+use windvane_model::event::{Event, EventKind};
 use windvane_model::input::FaultKind;
 use windvane_model::instrument::SymbolStatus;
 use windvane_model::protocol::{
@@ -16,12 +16,12 @@ use windvane_model::record::{Block, Format, block_hash, fixed_hash};
 use windvane_model::rules::Rule;
 use windvane_model::{
     Amount, AssetId, ClientOrderId, Decimal, Effect, ExecutionType, InstrumentId, Intent, Level,
-    MarketEvent, NewOrder, OrderSeq, OrderStatus, OrderTerms, OrderType, Outcome, PositionSide,
-    Price, Qty, Reply, Request, Side, StrategyId, Surface, Time, TimeInForce, TradeId, UserEvent,
-    VenueOrderId, WorkingType,
+    MarketEvent, NewOrder, OrderSeq, OrderStatus, OrderTerms, OrderType, Outcome, OwnedMarketEvent,
+    PositionSide, Price, Qty, Reply, Request, Side, StrategyId, Surface, Time, TimeInForce,
+    TradeId, UserEvent, VenueOrderId, WorkingType,
 };
 
-use super::generators::{COMMANDS, EVENT_KINDS};
+use super::generators::COMMANDS;
 use super::{decode_all, effect_block, input_block};
 
 const PINNED: [(Format, &str); 2] = [
@@ -63,7 +63,7 @@ fn markets() -> Vec<RecordedInput> {
     let level = |price| Level { price, qty: 2 };
     let market = |event| RecordedInput::Market {
         instrument: BTC,
-        event,
+        event: OwnedMarketEvent::of(&event),
     };
     vec![
         market(MarketEvent::Trade {
@@ -77,13 +77,12 @@ fn markets() -> Vec<RecordedInput> {
             bid: level(9),
             ask: level(10),
         }),
-        RecordedInput::Depth {
-            instrument: BTC,
+        market(MarketEvent::Depth {
             update_id: -1,
             snapshot: true,
-            bids: vec![level(9), level(8)],
-            asks: vec![level(10)],
-        },
+            bids: &[level(9), level(8)],
+            asks: &[level(10)],
+        }),
         market(MarketEvent::Gap),
         market(MarketEvent::Mark {
             mark: 1,
@@ -308,12 +307,12 @@ fn effects() -> Vec<Effect> {
         record: 3,
         request: Box::new(request),
     });
-    let told = EVENT_KINDS.map(|kind| Effect::Deliver {
+    let told = EventKind::ALL.iter().map(|kind| Effect::Deliver {
         strategy: StrategyId(1),
         event: Event {
             time: AT,
             sequence: 1,
-            kind,
+            kind: *kind,
             instrument,
             flags: 0,
             fields: [0; 6],

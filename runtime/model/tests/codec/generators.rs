@@ -22,27 +22,10 @@ use windvane_model::state_report::{
 };
 use windvane_model::{
     Amount, AssetId, ClientOrderId, Decimal, ExecutionType, InstrumentId, Intent, Level,
-    MarketEvent, NewOrder, OrderSeq, OrderStatus, OrderTerms, OrderType, Outcome, PositionSide,
-    Price, Qty, Reply, Request, Side, StrategyId, Surface, Time, TimeInForce, TradeId, UserEvent,
-    VenueOrderId, WorkingType,
+    MarketEvent, NewOrder, OrderSeq, OrderStatus, OrderTerms, OrderType, Outcome, OwnedMarketEvent,
+    PositionSide, Price, Qty, Reply, Request, Side, StrategyId, Surface, Time, TimeInForce,
+    TradeId, UserEvent, VenueOrderId, WorkingType,
 };
-
-pub(crate) const EVENT_KINDS: [EventKind; 14] = [
-    EventKind::Trade,
-    EventKind::BookTop,
-    EventKind::BookChange,
-    EventKind::Bar,
-    EventKind::MarkPrice,
-    EventKind::Funding,
-    EventKind::OrderUpdate,
-    EventKind::Fill,
-    EventKind::Position,
-    EventKind::Balance,
-    EventKind::Timer,
-    EventKind::RuntimeState,
-    EventKind::Rules,
-    EventKind::ForcedClose,
-];
 
 pub(crate) const COMMANDS: [Command; 4] = [
     Command::Pause,
@@ -416,8 +399,8 @@ fn user_event() -> impl Strategy<Value = UserEvent> {
     ]
 }
 
-fn market_event() -> impl Strategy<Value = MarketEvent<'static>> {
-    prop_oneof![
+fn market_event() -> impl Strategy<Value = OwnedMarketEvent> {
+    let plain = prop_oneof![
         (any::<[i64; 3]>(), any::<bool>()).prop_map(|([price, qty, trade_id], buyer_is_maker)| {
             MarketEvent::Trade {
                 price,
@@ -438,6 +421,18 @@ fn market_event() -> impl Strategy<Value = MarketEvent<'static>> {
             funding_rate,
             next_funding: Time(next),
         }),
+    ];
+    let levels = (vec(level(), 0..9), vec(level(), 0..9));
+    prop_oneof![
+        4 => plain.prop_map(OwnedMarketEvent::Plain),
+        1 => (any::<(i64, bool)>(), levels).prop_map(|((update_id, snapshot), (bids, asks))| {
+            OwnedMarketEvent::Depth {
+                update_id,
+                snapshot,
+                bids,
+                asks,
+            }
+        }),
     ]
 }
 
@@ -446,21 +441,6 @@ pub(crate) fn input() -> impl Strategy<Value = RecordedInput> {
     prop_oneof![
         (instrument(), market_event())
             .prop_map(|(instrument, event)| RecordedInput::Market { instrument, event }),
-        (
-            instrument(),
-            any::<(i64, bool)>(),
-            vec(level(), 0..9),
-            vec(level(), 0..9)
-        )
-            .prop_map(|(instrument, (update_id, snapshot), bids, asks)| {
-                RecordedInput::Depth {
-                    instrument,
-                    update_id,
-                    snapshot,
-                    bids,
-                    asks,
-                }
-            }),
         (strategy(), vec(intent(), 1..6))
             .prop_map(|(strategy, intents)| RecordedInput::Answer { strategy, intents }),
         reply().prop_map(RecordedInput::Reply),
@@ -548,7 +528,7 @@ fn request() -> impl Strategy<Value = Request> {
 /// Any effect, as it is read back.
 pub(crate) fn effect() -> impl Strategy<Value = RecordedEffect> {
     prop_oneof![
-        (strategy(), select(EVENT_KINDS.to_vec())).prop_map(|(strategy, kind)| {
+        (strategy(), select(EventKind::ALL)).prop_map(|(strategy, kind)| {
             RecordedEffect::Deliver {
                 strategy,
                 kind,

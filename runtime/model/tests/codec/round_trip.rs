@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use windvane_model::codec::{
     self, DecodeError, RecordBody, RecordedEffect, RecordedInput, RecordedNotice,
 };
-use windvane_model::event::{Event, EventKind};
+use windvane_model::event::Event;
 use windvane_model::record::{Block, Format, Recorder};
-use windvane_model::{Effect, InstrumentId, Time};
+use windvane_model::{Effect, InstrumentId, OwnedMarketEvent, Time};
 
 use super::generators::{effect, input, time};
 use super::{block_of, decode_all, effect_block, input_block, of_effect, of_input, recorded};
@@ -40,13 +40,6 @@ fn original(effect: &RecordedEffect) -> Effect {
     }
 }
 
-const MARKET_KINDS: [EventKind; 5] = [
-    EventKind::Trade,
-    EventKind::BookTop,
-    EventKind::BookChange,
-    EventKind::Bar,
-    EventKind::MarkPrice,
-];
 const FORMATS: [Format; 2] = [Format::V1, Format::V3];
 
 proptest! {
@@ -76,7 +69,7 @@ proptest! {
         });
         let of_market = |record: &codec::Record| matches!(
             &record.body,
-            RecordBody::Input(RecordedInput::Market { .. } | RecordedInput::Depth { .. })
+            RecordBody::Input(RecordedInput::Market { .. })
         );
         let all = block.records().map(|(sequence, record)| (sequence, record.unwrap()));
         let expected: Vec<_> = all.filter(|(_, record)| !of_market(record)).collect();
@@ -109,7 +102,7 @@ proptest! {
         });
         for (effect, number) in &effects {
             if let RecordedEffect::Deliver { kind, .. } = effect
-                && !MARKET_KINDS.contains(kind)
+                && !kind.is_of_market()
             {
                 expected.push(*number);
             }
@@ -244,12 +237,14 @@ fn record_again(recorder: &mut Recorder, record: &codec::Record) {
 
 #[test]
 fn a_wrong_count_allocates_nothing() {
-    let empty = RecordedInput::Depth {
+    let empty = RecordedInput::Market {
         instrument: InstrumentId(0),
-        update_id: 1,
-        snapshot: true,
-        bids: Vec::new(),
-        asks: Vec::new(),
+        event: OwnedMarketEvent::Depth {
+            update_id: 1,
+            snapshot: true,
+            bids: Vec::new(),
+            asks: Vec::new(),
+        },
     };
     let mut bytes = input_block(Format::V1, Time(7), &empty.as_input()).orders;
     let counts = bytes.len() - 8;

@@ -84,13 +84,15 @@ pub(super) fn open_order(
     let report = report(id, rules, order)?;
     let original_type = order.orig_type.as_ref().unwrap_or(&order.order_type);
     let order_type = type_of(original_type, order.price.0);
-    let trails = order_type == OrderType::TrailingStopMarket;
     let mut terms = OrderTerms::new(id, known("side", &order.side)?, order_type);
     terms.position_side = known("positionSide", &order.position_side)?;
     terms.time_in_force = order.time_in_force.known().copied();
     terms.qty = (report.orig_qty.0 != 0).then_some(report.orig_qty);
     terms.price = price("price", Some(order.price))?;
-    terms.stop_price = price("stopPrice", order.stop_price.filter(|_| !trails))?;
+    terms.stop_price = price(
+        "stopPrice",
+        order.stop_price.filter(|_| !order_type.is_trailing()),
+    )?;
     terms.activation_price = price("activatePrice", order.activate_price)?;
     terms.callback_ppm = order.price_rate.map(callback).transpose()?;
     terms.reduce_only = order.reduce_only.0;

@@ -297,10 +297,8 @@ fn update(
 ) -> Result<OrderUpdate, DecodeError> {
     let order = reported.order;
     let order_type = reported_type(order);
-    let stop_price = match order_type {
-        OrderType::TrailingStopMarket => Exact::default(),
-        _ => order.stop_price.unwrap_or_default(),
-    };
+    let stop_price = order.stop_price.filter(|_| !order_type.is_trailing());
+    let stop_price = stop_price.unwrap_or_default();
     let position_side = match &order.position_side {
         Some(word) => known("ps", word)?,
         None => PositionSide::Both,

@@ -62,6 +62,28 @@ pub enum MarketStreamEvent<'a> {
     Other(&'a str),
 }
 
+impl MarketStreamEvent<'_> {
+    /// The symbol; `None` if the payload has none or several.
+    pub fn symbol(&self) -> Option<&str> {
+        Some(match self {
+            Self::Trade(trade) => trade.symbol,
+            Self::TradePro(trade) => trade.symbol,
+            Self::Top(top) => top.symbol,
+            Self::Depth(diff) => diff.symbol,
+            Self::Snapshot(snapshot) => snapshot.symbol?,
+            Self::Marks(marks) => match marks.as_slice() {
+                [mark] => mark.symbol,
+                _ => return None,
+            },
+            Self::Kline(event) => &event.symbol,
+            Self::MiniTicker(ticker) => &ticker.symbol,
+            Self::Ticker(ticker) => &ticker.symbol,
+            Self::ForceOrder(event) => &event.order.symbol,
+            Self::Answer(_) | Self::Other(_) => return None,
+        })
+    }
+}
+
 /// Decodes one frame: `{stream, data}` of a combined stream, or the bare payload of `/ws/`. The
 /// levels of a depth frame go into `levels`.
 ///

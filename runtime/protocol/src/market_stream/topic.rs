@@ -61,6 +61,26 @@ pub enum Feed {
     },
 }
 
+impl Feed {
+    /// Whether it is a book or a mark price. Strategies quote by these, and loss limits are computed
+    /// with them.
+    pub const fn is_quote(self) -> bool {
+        match self {
+            Self::BookTicker
+            | Self::Depth { .. }
+            | Self::PartialDepth { .. }
+            | Self::MarkPrice { .. } => true,
+            Self::AggTrade
+            | Self::Trade
+            | Self::TradePro
+            | Self::Kline(_)
+            | Self::MiniTicker
+            | Self::Ticker
+            | Self::ForceOrder => false,
+        }
+    }
+}
+
 /// The number of levels of a partial depth frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Levels {

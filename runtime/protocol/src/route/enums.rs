@@ -5,23 +5,6 @@ use super::types::Kind;
 
 pub(super) const SIDE: Kind = Kind::Enum(&["BUY", "SELL"]);
 pub(super) const POSITION_SIDE: Kind = Kind::Enum(&["BOTH", "LONG", "SHORT"]);
-pub(super) const SPOT_ORDER_TYPE: Kind = Kind::Enum(&[
-    "LIMIT",
-    "MARKET",
-    "STOP",
-    "TAKE_PROFIT",
-    "STOP_MARKET",
-    "TAKE_PROFIT_MARKET",
-]);
-pub(super) const FUTURES_ORDER_TYPE: Kind = Kind::Enum(&[
-    "LIMIT",
-    "MARKET",
-    "STOP",
-    "STOP_MARKET",
-    "TAKE_PROFIT",
-    "TAKE_PROFIT_MARKET",
-    "TRAILING_STOP_MARKET",
-]);
 pub(super) const TIME_IN_FORCE: Kind = Kind::Enum(&["GTC", "IOC", "FOK", "GTX", "HIDDEN"]);
 pub(super) const WORKING_TYPE: Kind = Kind::Enum(&["MARK_PRICE", "CONTRACT_PRICE"]);
 pub(super) const TRANSFER_KIND: Kind = Kind::Enum(&["FUTURE_SPOT", "SPOT_FUTURE"]);

@@ -1,9 +1,8 @@
 //! Futures account, order, agent and builder routes (docs/interface/orders.md,
 //! docs/interface/futures.md, docs/interface/account.md#futures-account-routes) as data.
 
-use super::enums::{
-    FUTURES_ORDER_TYPE, POSITION_SIDE, SIDE, TIME_IN_FORCE, TRANSFER_KIND, WORKING_TYPE,
-};
+use super::enums::{POSITION_SIDE, SIDE, TIME_IN_FORCE, TRANSFER_KIND, WORKING_TYPE};
+use super::orders::FUTURES_ORDER_TYPE;
 use super::row::{at, by_symbol, limit, may, must, one_of, row};
 use super::types::Counted::{BatchOrders, Order};
 use super::types::Kind::{Address, Boolean, Decimal, Enum, Int, List, Long, String};

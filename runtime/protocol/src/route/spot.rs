@@ -1,6 +1,7 @@
 //! Spot account and order routes (docs/interface/orders.md, docs/interface/account.md) as data.
 
-use super::enums::{SIDE, SPOT_ORDER_TYPE, TIME_IN_FORCE, TRANSFER_KIND};
+use super::enums::{SIDE, TIME_IN_FORCE, TRANSFER_KIND};
+use super::orders::SPOT_ORDER_TYPE;
 use super::row::{at, by_symbol, limit, may, must, one_of, row};
 use super::types::Counted::{Order, PerMinute};
 use super::types::Kind::{Address, Decimal, Enum, List, Long, String};

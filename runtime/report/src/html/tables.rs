@@ -341,13 +341,13 @@ pub(super) fn data_facts(summary: &Summary) -> String {
             format!(
                 "{}: {} trades, {} tops of book, {} depth frames, {} mark prices",
                 grouped(data.records),
-                grouped(data.trades),
-                grouped(data.tops),
-                grouped(data.depths),
-                grouped(data.marks)
+                grouped(data.events.trades),
+                grouped(data.events.tops),
+                grouped(data.events.depths),
+                grouped(data.events.marks)
             ),
         ),
-        ("Gaps in the depth sequence", trouble(data.gaps)),
+        ("Gaps in the depth sequence", trouble(data.events.gaps)),
         ("Damaged lines", trouble(data.damaged_lines)),
     ];
     if data.cut {

@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 
-use windvane_model::Level;
+use windvane_model::{Level, OwnedMarketEvent};
 
 use super::*;
 use crate::book::Speed;
 use crate::interval::{DAY_MS, Interval};
-use crate::recorded::{Recorded, RecordedEvent, RecordedEvents};
+use crate::recorded::{Recorded, RecordedEvents};
 use crate::ticker::Ticker;
 use crate::{Deed, Update};
 
@@ -248,7 +248,7 @@ fn a_long_pause_is_skipped_and_not_replayed() {
     assert!(funded.unwrap().next_ms > START.millis() + DAY_MS * 3);
 }
 
-fn recorded(events: Vec<(i64, RecordedEvent)>, looped: bool) -> Board {
+fn recorded(events: Vec<(i64, OwnedMarketEvent)>, looped: bool) -> Board {
     let mut assets = Assets::default();
     let listed = listing::own(&mut assets);
     let futures = listed
@@ -280,7 +280,7 @@ fn level(price: i64, qty: i64) -> Level {
 #[test]
 fn a_recording_with_tops_alone_has_a_book_of_one_level() {
     let top = |bid, ask| {
-        RecordedEvent::of(&MarketEvent::Top {
+        OwnedMarketEvent::of(&MarketEvent::Top {
             update_id: 7,
             bid: level(bid, 1),
             ask: level(ask, 1),
@@ -300,13 +300,13 @@ fn a_recording_with_tops_alone_has_a_book_of_one_level() {
 #[test]
 fn the_mid_is_the_mark_until_a_recording_states_one() {
     let top = |bid, ask| {
-        RecordedEvent::of(&MarketEvent::Top {
+        OwnedMarketEvent::of(&MarketEvent::Top {
             update_id: 7,
             bid: level(bid, 1),
             ask: level(ask, 1),
         })
     };
-    let mark = RecordedEvent::of(&MarketEvent::Mark {
+    let mark = OwnedMarketEvent::of(&MarketEvent::Mark {
         mark: 97_000_000,
         index: 0,
         funding_rate: 0,
@@ -338,19 +338,19 @@ fn the_mid_is_the_mark_until_a_recording_states_one() {
 
 #[test]
 fn a_looped_recording_keeps_its_marks_and_ids_keep_rising() {
-    let trade = RecordedEvent::of(&MarketEvent::Trade {
+    let trade = OwnedMarketEvent::of(&MarketEvent::Trade {
         price: 6_180_030,
         qty: 6,
         trade_id: 5_266_583_935,
         buyer_is_maker: false,
     });
-    let mark = RecordedEvent::of(&MarketEvent::Mark {
+    let mark = OwnedMarketEvent::of(&MarketEvent::Mark {
         mark: 6_180_000_000_000,
         index: 6_180_100_000_000,
         funding_rate: 12_345,
         next_funding: Time(0),
     });
-    let depth = RecordedEvent::Depth {
+    let depth = OwnedMarketEvent::Depth {
         update_id: 9,
         snapshot: true,
         bids: vec![level(6_180_020, 5)],

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use windvane_model::{
-    ClientOrderId, NewOrder, OrderTerms, OrderType, Price, Qty, Request, Surface, TimeInForce,
+    ClientOrderId, NewOrder, OrderTerms, OrderType, OwnedMarketEvent, Price, Qty, Request, Surface,
+    TimeInForce,
 };
 use windvane_protocol::Assets;
 
@@ -14,7 +15,7 @@ use crate::state::State;
 use crate::user_events;
 use windvane_model::market::Level;
 use windvane_sim_market::listing;
-use windvane_sim_market::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
+use windvane_sim_market::{Recorded, RecordedEvents, Recording, Source};
 
 const START: Time = Time(1_723_161_253_000_000_000);
 /// Futures BTCUSDT: prices in 0.01 with a tick of 0.10, quantities in 0.001.
@@ -34,7 +35,7 @@ fn still() -> Recording {
     let mut instruments = listed.map(|listed| listed.instrument);
     let futures = instruments.find(|i| i.surface == Surface::Futures);
     let open = || -> Option<RecordedEvents> {
-        let book = RecordedEvent::of(&MarketEvent::Depth {
+        let book = OwnedMarketEvent::of(&MarketEvent::Depth {
             update_id: 1,
             snapshot: true,
             bids: &BIDS,

@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 use windvane_model::instrument::{Filters, LotSize, PriceFilter};
-use windvane_model::{Instrument, InstrumentId, Level, MarketEvent, Surface, Time};
+use windvane_model::{
+    Instrument, InstrumentId, Level, MarketEvent, OwnedMarketEvent, Surface, Time,
+};
 use windvane_protocol::Assets;
-use windvane_sim_server::{Recorded, RecordedEvent, RecordedEvents, Recording, Source};
+use windvane_sim_server::{Recorded, RecordedEvents, Recording, Source};
 
 use crate::fixture::{Sent, Venue};
 
@@ -35,13 +37,13 @@ fn recording() -> Recording {
     };
     let open = || -> Option<RecordedEvents> {
         let level = |price| Level { price, qty: 5_000 };
-        let book = RecordedEvent::of(&MarketEvent::Depth {
+        let book = OwnedMarketEvent::of(&MarketEvent::Depth {
             update_id: 1,
             snapshot: true,
             bids: &[level(600_000)],
             asks: &[level(600_010)],
         });
-        let mark = RecordedEvent::of(&MarketEvent::Mark {
+        let mark = OwnedMarketEvent::of(&MarketEvent::Mark {
             mark: 6_000_050_000_000,
             index: 6_000_050_000_000,
             funding_rate: 0,

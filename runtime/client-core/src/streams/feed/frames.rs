@@ -75,34 +75,13 @@ fn place_of(event: &MarketStreamEvent<'_>, carried: &[usize], topics: &[Topic]) 
     if let [only] = carried {
         return Some(*only);
     }
-    let symbol = symbol_of(event)?;
+    let symbol = event.symbol()?.to_ascii_uppercase();
     let is_it = |at: &&usize| topics[**at].symbol() == Some(symbol.as_str());
     carried.iter().find(is_it).copied()
 }
 
 fn wrapped(topic: &Topic, payload: &str) -> String {
     format!("{{\"stream\":\"{topic}\",\"data\":{payload}}}")
-}
-
-/// The symbol of a bare payload; `None` if it has none or several.
-fn symbol_of(event: &MarketStreamEvent<'_>) -> Option<String> {
-    let symbol = match event {
-        MarketStreamEvent::Trade(trade) => trade.symbol,
-        MarketStreamEvent::TradePro(trade) => trade.symbol,
-        MarketStreamEvent::Top(top) => top.symbol,
-        MarketStreamEvent::Depth(diff) => diff.symbol,
-        MarketStreamEvent::Snapshot(snapshot) => snapshot.symbol?,
-        MarketStreamEvent::Marks(marks) => match marks.as_slice() {
-            [mark] => mark.symbol,
-            _ => return None,
-        },
-        MarketStreamEvent::Kline(event) => &event.symbol,
-        MarketStreamEvent::MiniTicker(ticker) => &ticker.symbol,
-        MarketStreamEvent::Ticker(ticker) => &ticker.symbol,
-        MarketStreamEvent::ForceOrder(event) => &event.order.symbol,
-        MarketStreamEvent::Answer(_) | MarketStreamEvent::Other(_) => return None,
-    };
-    Some(symbol.to_ascii_uppercase())
 }
 
 /// The last known state of a topic.

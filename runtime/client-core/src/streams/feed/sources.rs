@@ -18,6 +18,7 @@ use crate::budget::polling::can_be_polled;
 use crate::settings::MarketData;
 
 use super::super::{StreamSettings, is_documented, millis};
+use super::feed_of;
 use super::item::{Source, Why};
 
 /// Time after which a finally refused polling request is sent again.
@@ -97,7 +98,7 @@ impl Allowed {
         topic: &Topic,
         settings: &StreamSettings,
     ) -> Self {
-        let silence = if is_quote(topic) {
+        let silence = if feed_of(topic).is_some_and(Feed::is_quote) {
             settings.quote_within.min(settings.frame_within)
         } else {
             settings.frame_within
@@ -108,21 +109,6 @@ impl Allowed {
             silence_ms: millis(silence),
         }
     }
-}
-
-/// Whether a topic is a book or a mark price. Strategies quote by these, and loss limits are
-/// computed with them.
-const fn is_quote(topic: &Topic) -> bool {
-    matches!(
-        topic,
-        Topic::Of {
-            feed: Feed::BookTicker
-                | Feed::Depth { .. }
-                | Feed::PartialDepth { .. }
-                | Feed::MarkPrice { .. },
-            ..
-        }
-    )
 }
 
 impl Sources {
