@@ -59,29 +59,6 @@ impl EventKind {
     }
 }
 
-impl EventKind {
-    /// The kind with this number; `None` if no kind has it.
-    pub(crate) const fn of_code(code: u8) -> Option<Self> {
-        Some(match code {
-            1 => Self::Trade,
-            2 => Self::BookTop,
-            3 => Self::BookChange,
-            4 => Self::Bar,
-            5 => Self::MarkPrice,
-            6 => Self::Funding,
-            7 => Self::OrderUpdate,
-            8 => Self::Fill,
-            9 => Self::Position,
-            10 => Self::Balance,
-            11 => Self::Timer,
-            12 => Self::RuntimeState,
-            13 => Self::Rules,
-            14 => Self::ForcedClose,
-            _ => return None,
-        })
-    }
-}
-
 /// One event for one strategy. `sdk/wit/strategy.wit` defines the fields a to f, their scales and
 /// the flags of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
