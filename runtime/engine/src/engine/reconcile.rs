@@ -83,7 +83,7 @@ impl Engine {
         };
         match &connection.round.step {
             RoundStep::Trades(left) if left.is_empty() => {
-                connection.round.step = RoundStep::Account
+                connection.round.step = RoundStep::Account;
             }
             RoundStep::Fees(left) if left.is_empty() && connection.round.is_of_fees() => {
                 connection.round = Round::default();

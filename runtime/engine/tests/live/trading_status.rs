@@ -331,7 +331,7 @@ fn can_trade_in_a_snapshot_begins_and_ends_a_block() {
         while let Some(subject) = account.take_question() {
             match subject {
                 Subject::Account { .. } => {
-                    account.tell(subject, StateReport::Account(state_report.clone()))
+                    account.tell(subject, StateReport::Account(state_report.clone()));
                 }
                 Subject::OpenOrders { .. } => {
                     account.tell(subject, StateReport::OpenOrders(Vec::new()));
