@@ -183,10 +183,10 @@ fn not_done_json(not_done: &NotDone) -> serde_json::Value {
             "message": refusal.to_string(),
             "advice": refusal.advice(),
         }),
-        NotDone::Unknown(doubt) => json!({
+        NotDone::Unknown(reason) => json!({
             "outcome": "unknown",
-            "message": doubt.to_string(),
-            "advice": doubt.advice(),
+            "message": reason.to_string(),
+            "advice": reason.advice(),
         }),
         NotDone::Wait(wait) => json!({
             "outcome": "wait",

@@ -188,7 +188,7 @@ impl<T> Outcome<T> {
         match self {
             Self::Done(answer) => Outcome::Done(change(answer)),
             Self::Refused(refusal) => Outcome::Refused(refusal),
-            Self::Unknown(doubt) => Outcome::Unknown(doubt),
+            Self::Unknown(reason) => Outcome::Unknown(reason),
             Self::Wait(wait) => Outcome::Wait(wait),
         }
     }
@@ -199,7 +199,7 @@ impl<T> Outcome<T> {
         match self {
             Self::Done(answer) => Ok(answer),
             Self::Refused(refusal) => Err(NotDone::Refused(refusal)),
-            Self::Unknown(doubt) => Err(NotDone::Unknown(doubt)),
+            Self::Unknown(reason) => Err(NotDone::Unknown(reason)),
             Self::Wait(wait) => Err(NotDone::Wait(wait)),
         }
     }
@@ -226,7 +226,7 @@ impl<T> From<NotDone> for Outcome<T> {
     fn from(not_done: NotDone) -> Self {
         match not_done {
             NotDone::Refused(refusal) => Self::Refused(refusal),
-            NotDone::Unknown(doubt) => Self::Unknown(doubt),
+            NotDone::Unknown(reason) => Self::Unknown(reason),
             NotDone::Wait(wait) => Self::Wait(wait),
         }
     }
@@ -236,7 +236,7 @@ impl fmt::Display for NotDone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(refusal) => write!(f, "{refusal}. {}", refusal.advice()),
-            Self::Unknown(doubt) => write!(f, "{doubt}. {}", doubt.advice()),
+            Self::Unknown(reason) => write!(f, "{reason}. {}", reason.advice()),
             Self::Wait(wait) => write!(f, "{wait}. {}", wait.advice()),
         }
     }

@@ -56,7 +56,7 @@ const BREATH: Duration = Duration::from_secs(1);
 /// match client.call(account, None, &Parameters::new()).await {
 ///     Outcome::Done(answer) => println!("{}", answer.text),
 ///     Outcome::Refused(refusal) => println!("no: {refusal}"),
-///     Outcome::Unknown(doubt) => println!("perhaps: {doubt}"),
+///     Outcome::Unknown(reason) => println!("perhaps: {reason}"),
 ///     Outcome::Wait(wait) => println!("later: {wait}"),
 /// }
 /// # Ok(())
@@ -320,7 +320,7 @@ impl Client {
         let raw = match answer {
             Outcome::Done(raw) => raw,
             Outcome::Refused(refusal) => return Outcome::Refused(refusal),
-            Outcome::Unknown(doubt) => return Outcome::Unknown(doubt),
+            Outcome::Unknown(reason) => return Outcome::Unknown(reason),
             Outcome::Wait(wait) => return Outcome::Wait(wait),
         };
         match wire::read(&raw.text) {

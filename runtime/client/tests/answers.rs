@@ -445,9 +445,9 @@ async fn an_empty_response_is_success_only_where_documented() {
         let call = Call::parse(name, arguments, client.settings(), &Options::default()).unwrap();
         match call.run(&client).await {
             Outcome::Done(_) => assert!(is_done, "{name}"),
-            Outcome::Unknown(doubt) => {
+            Outcome::Unknown(reason) => {
                 assert!(!is_done, "{name}");
-                assert!(doubt.to_string().contains("its body is empty"), "{doubt}");
+                assert!(reason.to_string().contains("its body is empty"), "{reason}");
             }
             other => panic!("{name}: {other:?}"),
         }

@@ -48,8 +48,8 @@ impl UnsentReason {
             Self::Failed => "the venue did not arm the countdown of the symbol",
             Self::Late => "the countdown of the symbol was armed too late for this order",
             Self::Degraded => {
-                "the state of the account is in doubt, and no countdown is armed then; windvane \
-                 status names the doubt"
+                "the run is degraded, and no countdown is armed then; windvane status names the \
+                 degraded reason"
             }
             Self::Watchdog => "the watchdog process did not cover it in time",
         }

@@ -217,7 +217,7 @@ impl Call {
             match self.venue_nonce(client).await {
                 Outcome::Done(nonce_us) => call.options.nonce_us = Some(nonce_us),
                 Outcome::Refused(refusal) => return Outcome::Refused(refusal),
-                Outcome::Unknown(doubt) => return Outcome::Unknown(doubt),
+                Outcome::Unknown(reason) => return Outcome::Unknown(reason),
                 Outcome::Wait(wait) => return Outcome::Wait(wait),
             }
         }

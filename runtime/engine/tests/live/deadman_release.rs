@@ -105,7 +105,7 @@ fn a_waiting_order_is_not_sent_after_the_run_is_degraded() {
     account.confirm_countdowns();
     assert_eq!(account.places(), 0);
     let reported = reasons(&account);
-    assert!(reported[0].contains("in doubt"), "{reported:?}");
+    assert!(reported[0].contains("the run is degraded"), "{reported:?}");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_waiting_order_is_rejected_with_the_correct_reason() {
     account.submit(MM, reducing());
     account.pass(999);
     let reported = reasons(&account);
-    assert!(reported[0].contains("in doubt"), "{reported:?}");
+    assert!(reported[0].contains("the run is degraded"), "{reported:?}");
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn mend(failed: &NotDone, exchange: &dyn Exchange) -> String {
             without_route(*called_route, exchange)
         }
         NotDone::Refused(refusal) => mend_of(refusal).into_owned(),
-        NotDone::Unknown(doubt) => doubt.advice().to_owned(),
+        NotDone::Unknown(reason) => reason.advice().to_owned(),
         NotDone::Wait(wait) => wait.advice().to_owned(),
     }
 }

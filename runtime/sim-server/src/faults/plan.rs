@@ -2,7 +2,7 @@
 
 use windvane_model::Time;
 
-use super::switch::{DegradedReason, Fault, Spoil};
+use super::switch::{Fault, Spoil, UnknownOutcome};
 use crate::request::{Refusal, Sent, error_body};
 
 /// How one request is handled.
@@ -76,7 +76,7 @@ impl Plan {
     /// Applies a fault. The caller makes sure that only one switch sets the ending.
     pub(crate) fn add(&mut self, fault: &Fault, until: Time, now: Time) {
         match fault {
-            Fault::Unknown { how, accepted } => self.end(*accepted, doubt(*how)),
+            Fault::Unknown { how, accepted } => self.end(*accepted, unknown_outcome(*how)),
             Fault::Refuse { status, code, msg } => {
                 let refusal = Refusal::new(*code, msg.as_str()).with_status(*status);
                 self.end(false, Ending::Instead(Sent::new(Err(refusal))));
@@ -109,21 +109,21 @@ impl Plan {
 
 /// A response that leaves the outcome unknown (docs/interface/errors.md#http-status,
 /// docs/interface/errors.md#10xx).
-fn doubt(how: DegradedReason) -> Ending {
+fn unknown_outcome(how: UnknownOutcome) -> Ending {
     let (status, code, msg) = match how {
-        DegradedReason::Cut => return Ending::Cut,
-        DegradedReason::HalfOpen => return Ending::HalfOpen,
-        DegradedReason::Status503 => (
+        UnknownOutcome::Cut => return Ending::Cut,
+        UnknownOutcome::HalfOpen => return Ending::HalfOpen,
+        UnknownOutcome::Status503 => (
             503,
             -1000,
             "Unknown error, please check your request or try again later.",
         ),
-        DegradedReason::UnexpectedResponse => (
+        UnknownOutcome::UnexpectedResponse => (
             400,
             -1006,
             "An unexpected response was received from the message bus. Execution status unknown.",
         ),
-        DegradedReason::Timeout => (
+        UnknownOutcome::Timeout => (
             400,
             -1007,
             "Timeout waiting for response from backend server. Send status unknown; execution \

@@ -10,7 +10,7 @@ use super::fields::{FieldError, Fields, required};
 
 /// How a request with an unknown outcome ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DegradedReason {
+pub(crate) enum UnknownOutcome {
     /// HTTP 503.
     Status503,
     /// -1006.
@@ -38,7 +38,7 @@ pub(crate) enum Spoil {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The outcome of a request stays unknown.
-    Unknown { how: DegradedReason, accepted: bool },
+    Unknown { how: UnknownOutcome, accepted: bool },
     /// Delays before and after the venue acts. Up to `jitter_ms` is added to each.
     Delay {
         before_ms: u64,
@@ -217,12 +217,12 @@ pub(crate) const SURFACES: &[(&str, Surface)] = &[
     ("rpc", Surface::Rpc),
 ];
 
-const DOUBTS: &[(&str, DegradedReason)] = &[
-    ("503", DegradedReason::Status503),
-    ("-1006", DegradedReason::UnexpectedResponse),
-    ("-1007", DegradedReason::Timeout),
-    ("cut", DegradedReason::Cut),
-    ("half_open", DegradedReason::HalfOpen),
+const UNKNOWN_OUTCOMES: &[(&str, UnknownOutcome)] = &[
+    ("503", UnknownOutcome::Status503),
+    ("-1006", UnknownOutcome::UnexpectedResponse),
+    ("-1007", UnknownOutcome::Timeout),
+    ("cut", UnknownOutcome::Cut),
+    ("half_open", UnknownOutcome::HalfOpen),
 ];
 
 /// A year.
@@ -238,7 +238,7 @@ fn fault(fields: &mut Fields) -> Result<Fault, FieldError> {
     let name = required("fault", fields.text("fault"))?;
     Ok(match name.as_str() {
         "unknown" => Fault::Unknown {
-            how: required("how", fields.word("how", DOUBTS))?,
+            how: required("how", fields.word("how", UNKNOWN_OUTCOMES))?,
             accepted: required("accepted", fields.boolean("accepted"))?,
         },
         "delay" => Fault::Delay {

@@ -118,7 +118,7 @@ impl PollRequests {
                 (refusal.to_string(), is_final(&refusal))
             }
             // Cannot happen: a read never has an unknown outcome.
-            Some(NotDone::Unknown(doubt)) => (doubt.to_string(), false),
+            Some(NotDone::Unknown(reason)) => (reason.to_string(), false),
         };
         one.is_over = is_over;
         let is_reported = one.reported.replace(why.clone()).as_ref() == Some(&why);
