@@ -1,4 +1,4 @@
-//! Tests that need no compiler for WebAssembly. `tests/build.rs` tests the builds themselves.
+//! Tests that need no compiler for WebAssembly. `runtime/cli/tests/build.rs` tests the builds themselves.
 
 use super::*;
 
