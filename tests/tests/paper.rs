@@ -138,19 +138,20 @@ fn a_kill_switch_known_only_from_its_file_replays() {
         // not.
         let lost = data.with_extension([word, "lost"].join("-"));
         copied(&data, &lost);
-        let latch = (0..20).find_map(|nth| {
+        let kill_switches = (0..20).find_map(|nth| {
             let printed = data.with_extension(format!("{word}-said-{nth}"));
             copied(&data, &printed);
             let mut instance = launch(&printed);
             instance.until("status", &|status| status["epoch"] != json!(0));
             instance.answer(word);
             instance.kill();
-            let latch = std::fs::read_to_string(printed.join("latch")).unwrap();
+            let kill_switches = std::fs::read_to_string(printed.join("latch")).unwrap();
             // Everything may be closed before the kill. Then no flatten is pending.
-            (word == "halt" || latch.contains("flatten")).then_some(latch)
+            (word == "halt" || kill_switches.contains("flatten")).then_some(kill_switches)
         });
-        let latch = latch.expect("one kill of twenty comes before everything is closed");
-        std::fs::write(lost.join("latch"), latch).unwrap();
+        let kill_switches =
+            kill_switches.expect("one kill of twenty comes before everything is closed");
+        std::fs::write(lost.join("latch"), kill_switches).unwrap();
 
         let mut instance = launch(&lost);
         instance.until("status", &|status| {

@@ -156,8 +156,8 @@ fn a_quarantine_lasts_until_the_strategy_is_resumed_by_name() {
         "running"
     );
     // The engine's thread does not wait for the kill switch file, so that the file may come later.
-    let latch = || std::fs::read_to_string(data.join("latch")).unwrap_or_default();
-    instance.until("status", &|_| latch().contains("unreachable"));
+    let kill_switches = || std::fs::read_to_string(data.join("latch")).unwrap_or_default();
+    instance.until("status", &|_| kill_switches().contains("unreachable"));
     instance.kill();
 
     let mut instance = Instance::start_with(&venue, &data, &own.file, &[]);
@@ -190,8 +190,8 @@ fn a_quarantine_known_only_from_the_file_replays() {
     own.write(r#"{ arm = "it traps" }"#);
     instance.done(&["reload"]);
     until_state(&mut instance, "steered", "quarantined");
-    let latch = || std::fs::read_to_string(data.join("latch")).unwrap_or_default();
-    instance.until("status", &|_| latch().contains("unreachable"));
+    let kill_switches = || std::fs::read_to_string(data.join("latch")).unwrap_or_default();
+    instance.until("status", &|_| kill_switches().contains("unreachable"));
     instance.kill();
 
     std::fs::remove_dir_all(data.join("journal")).unwrap();

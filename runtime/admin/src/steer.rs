@@ -111,11 +111,12 @@ pub struct Applied {
 
 impl Applied {
     /// The text in [`Self::pending`] if a restart may not know the command.
-    pub const NOT_DURABLE: &str = "the latch is not durable";
+    pub const NOT_DURABLE: &str = "the kill switch is not durable";
 
     /// Whether the command survives a restart.
     pub fn is_durable(&self) -> bool {
-        !self.pending.contains(Self::NOT_DURABLE)
+        // An instance of an earlier version says "the latch is not durable".
+        !self.pending.contains("is not durable")
     }
 }
 

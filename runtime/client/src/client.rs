@@ -239,7 +239,7 @@ impl Client {
     }
 
     /// Waits until a host reports such a ban.
-    pub async fn ban_told(&self) {
+    pub async fn ban_reported(&self) {
         self.shared.banned.notified().await;
     }
 

@@ -32,7 +32,8 @@ impl ForcedReports {
         let is_same = |known: &ForcedCloseReport| (known.instrument, known.order_id) == order;
         let mut report = report.clone();
         for (_, known) in &self.0 {
-            report.latched |= known.qty == 0 && is_same(known) && known.latched;
+            report.kill_switch_changed |=
+                known.qty == 0 && is_same(known) && known.kill_switch_changed;
         }
         self.0
             .retain(|(_, known)| known.qty != 0 || !is_same(known));

@@ -167,9 +167,12 @@ impl Directory {
     ///
     /// # Errors
     /// The kill switches are not durable. The old ones may apply at the next start.
-    pub fn set_kill_switch(&self, latches: &StoredKillSwitches) -> Result<(), SmallFileError> {
+    pub fn set_kill_switch(
+        &self,
+        kill_switches: &StoredKillSwitches,
+    ) -> Result<(), SmallFileError> {
         let _writing = lock(&self.writing);
-        kill_switch::write(latches, &self.path.join("latch"))
+        kill_switch::write(kill_switches, &self.path.join("latch"))
     }
 }
 

@@ -11,17 +11,17 @@ use crate::small_file::{self, SmallFileError};
 const KIND: &str = "latch";
 
 /// Makes the kill switches durable. Control characters in reasons become spaces.
-pub(crate) fn write(latches: &StoredKillSwitches, path: &Path) -> Result<(), SmallFileError> {
+pub(crate) fn write(kill_switches: &StoredKillSwitches, path: &Path) -> Result<(), SmallFileError> {
     let one_line = |text: &str| text.replace(char::is_control, " ");
-    let (state, reason) = latches.account.words().unwrap_or(("clear", ""));
+    let (state, reason) = kill_switches.account.words().unwrap_or(("clear", ""));
     let mut lines = format!("state {state}\nreason {}", one_line(reason));
-    if latches.margin_call {
+    if kill_switches.margin_call {
         lines.push_str("\nmargin call");
     }
-    if latches.flatten {
+    if kill_switches.flatten {
         lines.push_str("\nflatten");
     }
-    for (name, strategy) in &latches.strategies {
+    for (name, strategy) in &kill_switches.strategies {
         let quarantine = strategy.quarantine.as_ref();
         let entries = [
             strategy.switch.words(),
@@ -51,7 +51,7 @@ pub(crate) fn read(path: &Path) -> StoredKillSwitches {
 }
 
 fn unreadable(error: &SmallFileError) -> StoredKillSwitches {
-    let reason = format!("the latch could not be read, which counts as a halt: {error}");
+    let reason = format!("the kill switch file could not be read, which counts as a halt: {error}");
     StoredKillSwitches {
         account: StoredKillSwitch::Halted { reason },
         ..StoredKillSwitches::default()
@@ -62,23 +62,23 @@ fn parse(text: &str) -> Option<StoredKillSwitches> {
     let mut lines = text.split('\n');
     let state = lines.next()?.strip_prefix("state ")?;
     let reason = lines.next()?.strip_prefix("reason ")?;
-    let mut latches = StoredKillSwitches {
+    let mut kill_switches = StoredKillSwitches {
         account: StoredKillSwitch::of(state, reason)?,
         ..StoredKillSwitches::default()
     };
     for line in lines {
         if line == "margin call" {
-            latches.margin_call = true;
+            kill_switches.margin_call = true;
             continue;
         }
         if line == "flatten" {
-            latches.flatten = true;
+            kill_switches.flatten = true;
             continue;
         }
         let (kind, rest) = line.split_once(' ')?;
         let (name, rest) = rest.split_once(' ')?;
         let (word, reason) = rest.split_once(' ')?;
-        let strategy = latches.strategies.entry(name.to_owned()).or_default();
+        let strategy = kill_switches.strategies.entry(name.to_owned()).or_default();
         match kind {
             "latch" => strategy.switch = StoredKillSwitch::of(word, reason)?,
             "fault" => strategy.quarantine = Some((word.to_owned(), reason.to_owned())),
@@ -86,7 +86,7 @@ fn parse(text: &str) -> Option<StoredKillSwitches> {
             _ => return None,
         }
     }
-    Some(latches)
+    Some(kill_switches)
 }
 
 #[cfg(test)]
@@ -111,16 +111,16 @@ mod tests {
             let reason = reason.to_owned();
             of_account(StoredKillSwitch::Halted { reason })
         };
-        let latches = halted("max_daily_loss: -501 of 500, \u{e4}\ncheck 00");
-        write(&latches, &path).unwrap();
+        let kill_switches = halted("max_daily_loss: -501 of 500, \u{e4}\ncheck 00");
+        write(&kill_switches, &path).unwrap();
         let wanted = halted("max_daily_loss: -501 of 500, \u{e4} check 00");
         assert_eq!(read(&path), wanted);
         let paused = StoredKillSwitch::Paused {
             reason: String::new(),
         };
-        for latches in [of_account(paused), StoredKillSwitches::default()] {
-            write(&latches, &path).unwrap();
-            assert_eq!(read(&path), latches);
+        for kill_switches in [of_account(paused), StoredKillSwitches::default()] {
+            write(&kill_switches, &path).unwrap();
+            assert_eq!(read(&path), kill_switches);
         }
         std::fs::write(&path, "state clear").unwrap();
         let account = read(&path).account;
@@ -143,16 +143,16 @@ mod tests {
             ..StrategyKillSwitch::default()
         };
         let strategies = [("mm".to_owned(), halted), ("x".to_owned(), faulty)];
-        let mut latches = StoredKillSwitches {
+        let mut kill_switches = StoredKillSwitches {
             account: StoredKillSwitch::Clear,
             strategies: strategies.into(),
             margin_call: true,
             flatten: true,
         };
-        write(&latches, &path).unwrap();
+        write(&kill_switches, &path).unwrap();
         let reason = "wasm trap: unreachable".to_owned();
-        let faulty = latches.strategies.get_mut("x").unwrap();
+        let faulty = kill_switches.strategies.get_mut("x").unwrap();
         faulty.quarantine = Some(("trap".to_owned(), reason));
-        assert_eq!(read(&path), latches);
+        assert_eq!(read(&path), kill_switches);
     }
 }

@@ -49,7 +49,7 @@ pub fn keep(client: &Client, directory: &Arc<Directory>) {
     let (client, directory) = (client.clone(), Arc::downgrade(directory));
     tokio::spawn(async move {
         loop {
-            client.ban_told().await;
+            client.ban_reported().await;
             let (client, directory) = (client.clone(), Weak::clone(&directory));
             let written = tokio::task::spawn_blocking(move || {
                 directory

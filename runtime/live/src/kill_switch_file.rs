@@ -23,10 +23,10 @@ impl KillSwitchFile {
     /// The operating system refuses a thread.
     pub fn start(directory: Arc<Directory>, mailbox: Mailbox) -> std::io::Result<Self> {
         let (jobs, requested) = channel::<StoredKillSwitches>();
-        let thread = std::thread::Builder::new().name("latch".to_owned());
+        let thread = std::thread::Builder::new().name("kill-switch".to_owned());
         thread.spawn(move || {
-            for latches in requested {
-                let result = directory.set_kill_switch(&latches);
+            for kill_switches in requested {
+                let result = directory.set_kill_switch(&kill_switches);
                 let result = result.map_err(|error| error.to_string());
                 mailbox.disk(Disk::KillSwitch(result));
             }
@@ -35,9 +35,9 @@ impl KillSwitchFile {
     }
 
     /// Queues the kill switches for writing.
-    pub fn write(&self, latches: StoredKillSwitches) {
+    pub fn write(&self, kill_switches: StoredKillSwitches) {
         // Sending cannot fail, because the thread ends only after this sender.
-        let _ = self.jobs.send(latches);
+        let _ = self.jobs.send(kill_switches);
     }
 }
 
@@ -71,12 +71,12 @@ mod tests {
             } else if blocks.exists() {
                 std::fs::remove_dir(&blocks).unwrap();
             }
-            let latches = if fails {
+            let kill_switches = if fails {
                 StoredKillSwitches::default()
             } else {
                 halted()
             };
-            file.write(latches);
+            file.write(kill_switches);
             let wake = inbox.wait(Duration::from_mins(1)).await;
             let Wake::Disk(Disk::KillSwitch(result)) = wake else {
                 panic!("{wake:?}");

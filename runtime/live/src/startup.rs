@@ -287,13 +287,15 @@ impl Prepared<'_> {
 
     /// Marks the folder as this account's. Pending kill switches are written first: after this, the
     /// next start finds no difference, so their reason must already be on disk.
-    fn make_own(&self, latches: Option<&StoredKillSwitches>) {
+    fn make_own(&self, kill_switches: Option<&StoredKillSwitches>) {
         let Some(identity) = self.identity() else {
             return;
         };
-        let latched = latches.map_or(Ok(()), |latches| self.directory.set_kill_switch(latches));
-        let latched = latched.map_err(std::io::Error::other);
-        if let Err(error) = latched.and_then(|()| identity.write(self.directory.path())) {
+        let written = kill_switches.map_or(Ok(()), |kill_switches| {
+            self.directory.set_kill_switch(kill_switches)
+        });
+        let written = written.map_err(std::io::Error::other);
+        if let Err(error) = written.and_then(|()| identity.write(self.directory.path())) {
             tracing::error!(
                 %error,
                 "could not save to which account the data folder belongs: the next start compares \

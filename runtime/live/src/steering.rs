@@ -14,7 +14,7 @@ use super::unowned_positions;
 
 /// A command is answered after this time even if its kill switch is not durable yet. The reply then
 /// says so.
-const LATCH_WITHIN: Duration = Duration::from_secs(1);
+const DURABLE_WITHIN: Duration = Duration::from_secs(1);
 
 impl EventLoop {
     /// Carries out a command.
@@ -63,7 +63,7 @@ impl EventLoop {
             return;
         };
         let is_written = self.session.kill_switch().save_state() != SaveState::Writing;
-        if !is_written && oldest.since.elapsed() < LATCH_WITHIN {
+        if !is_written && oldest.since.elapsed() < DURABLE_WITHIN {
             return;
         }
         for done in std::mem::take(&mut state.carried_out) {

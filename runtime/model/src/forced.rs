@@ -147,7 +147,7 @@ pub struct ForcedCloseReport {
     /// The configured reaction.
     pub reaction: OnLiquidation,
     /// Whether the reaction changed the kill switch of the run.
-    pub latched: bool,
+    pub kill_switch_changed: bool,
 }
 
 impl ForcedCloseReport {
@@ -167,7 +167,7 @@ impl ForcedCloseReport {
         self.fee += part.fee;
         self.unowned += part.unowned;
         self.left = part.left;
-        self.latched |= part.latched;
+        self.kill_switch_changed |= part.kill_switch_changed;
         for share in &part.shares {
             self.add_share(*share);
         }

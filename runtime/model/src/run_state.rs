@@ -45,8 +45,8 @@ impl RunState {
 
     /// The state for a strategy with a kill switch of its own: the stricter of the two.
     #[must_use]
-    pub const fn under(self, latch: KillSwitch) -> Self {
-        match (latch, self) {
+    pub const fn under(self, kill_switch: KillSwitch) -> Self {
+        match (kill_switch, self) {
             (KillSwitch::Halted, _) => Self::Halted,
             (KillSwitch::Paused, Self::Ready) => Self::Paused,
             (_, state) => state,

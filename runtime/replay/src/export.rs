@@ -268,7 +268,7 @@ impl RecordFormatter {
             "unowned": self.qty(id, report.unowned),
             "left": self.qty(id, report.left),
             "on_liquidation": report.reaction.as_str(),
-            "latched": report.latched,
+            "latched": report.kill_switch_changed,
         })
     }
 

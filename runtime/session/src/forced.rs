@@ -70,13 +70,13 @@ pub fn sum_so_far<'a>(engine: &'a Engine, report: &'a ForcedCloseReport) -> &'a 
 /// `None` if the present reason `known` has another cause than this close.
 pub(crate) fn cause(engine: &Engine, report: &ForcedCloseReport, known: &str) -> Option<String> {
     let sum = sum_so_far(engine, report);
-    let is_open = |one: &ForcedCloseReport| one.latched && one.qty == 0;
+    let is_open = |one: &ForcedCloseReport| one.kill_switch_changed && one.qty == 0;
     let mut reports = engine.forced_closes().map(|(_, sum)| sum);
-    let has_latched =
-        sum.latched || reports.any(|one| is_open(one) && one.instrument == sum.instrument);
+    let has_changed = sum.kill_switch_changed
+        || reports.any(|one| is_open(one) && one.instrument == sum.instrument);
     // The operator or a limit may have set the kill switch after the close.
-    let goes_on = known.contains(BY_VENUE) && has_latched && sum.qty > 0;
-    (report.latched || goes_on).then(|| cause_of(&ForcedFigures::of(engine, sum), sum))
+    let goes_on = known.contains(BY_VENUE) && has_changed && sum.qty > 0;
+    (report.kill_switch_changed || goes_on).then(|| cause_of(&ForcedFigures::of(engine, sum), sum))
 }
 
 const BY_VENUE: &str = "by the venue: ";

@@ -113,8 +113,8 @@ impl KillSwitchState {
             let strategy = StrategyId(place as u16);
             let owed = one.flattens && !flattens(engine, strategy);
             let flatten = owed.then_some(Command::Flatten);
-            let latch = engine.kill_switch_of(strategy);
-            if let Some(command) = flatten.or_else(|| stricter(one.switch.0, latch)) {
+            let kill_switch = engine.kill_switch_of(strategy);
+            if let Some(command) = flatten.or_else(|| stricter(one.switch.0, kill_switch)) {
                 inputs.push(Input::Steer { strategy, command });
             }
             if let (Some((kind, _)), None) = (&one.fault, engine.fault(strategy)) {
@@ -164,9 +164,9 @@ impl KillSwitchState {
     /// Pauses the account for this reason. A kill switch that exists stays, and this reason is
     /// added to its own.
     pub(crate) fn pause(&mut self, reason: String) {
-        let (latch, cause) = &mut self.account;
-        match latch {
-            KillSwitch::Clear => (*latch, *cause) = (KillSwitch::Paused, reason),
+        let (kill_switch, cause) = &mut self.account;
+        match kill_switch {
+            KillSwitch::Clear => (*kill_switch, *cause) = (KillSwitch::Paused, reason),
             KillSwitch::Paused | KillSwitch::Halted => *cause = format!("{cause}; {reason}"),
         }
         self.has_new_reason = true;
@@ -262,8 +262,8 @@ impl KillSwitchState {
         self.failed = result.err().map(|why| {
             tracing::error!(
                 error = why,
-                "the latch file could not be written: after a restart, the run may not be paused \
-                 or halted; the write is tried again"
+                "the kill switch file could not be written: after a restart, the run may not be \
+                 paused or halted; the write is tried again"
             );
             (now, why)
         });
@@ -310,7 +310,7 @@ impl KillSwitchState {
         let next = &mut self.file_content;
         next.margin_call = self.margin_call;
         next.flatten = self.flattens;
-        next.account = latched(engine.kill_switch(), &self.account.1);
+        next.account = to_stored(engine.kill_switch(), &self.account.1);
         for (place, one) in self.strategies.iter_mut().enumerate() {
             one.take(engine, StrategyId(place as u16));
             next.strategies.insert(one.name.clone(), one.to_file());
@@ -329,20 +329,20 @@ impl StrategySwitch {
             known.unwrap_or((kind, String::new()))
         });
         self.flattens = flattens(engine, strategy);
-        let latch = engine.kill_switch_of(strategy);
-        if latch != self.switch.0 {
-            let reason = match latch {
+        let kill_switch = engine.kill_switch_of(strategy);
+        if kill_switch != self.switch.0 {
+            let reason = match kill_switch {
                 KillSwitch::Clear => "",
                 KillSwitch::Paused | KillSwitch::Halted => OPERATOR,
             };
-            self.switch = (latch, reason.to_owned());
+            self.switch = (kill_switch, reason.to_owned());
         }
     }
 
     fn to_file(&self) -> StrategyKillSwitch {
         let quarantine = self.fault.as_ref();
         StrategyKillSwitch {
-            switch: latched(self.switch.0, &self.switch.1),
+            switch: to_stored(self.switch.0, &self.switch.1),
             quarantine: quarantine.map(|(kind, why)| (kind.as_str().to_owned(), why.clone())),
             flatten: self.flattens,
         }
@@ -373,15 +373,15 @@ fn flattens_all(engine: &Engine) -> bool {
         })
 }
 
-fn read(latched: &StoredKillSwitch) -> (KillSwitch, String) {
-    match latched {
+fn read(stored: &StoredKillSwitch) -> (KillSwitch, String) {
+    match stored {
         StoredKillSwitch::Clear => (KillSwitch::Clear, String::new()),
         StoredKillSwitch::Paused { reason } => (KillSwitch::Paused, reason.clone()),
         StoredKillSwitch::Halted { reason } => (KillSwitch::Halted, reason.clone()),
     }
 }
 
-fn latched(switch: KillSwitch, reason: &str) -> StoredKillSwitch {
+fn to_stored(switch: KillSwitch, reason: &str) -> StoredKillSwitch {
     let reason = reason.to_owned();
     match switch {
         KillSwitch::Clear => StoredKillSwitch::Clear,
@@ -709,7 +709,7 @@ mod tests {
 
     #[test]
     fn a_halt_without_a_reason_gets_the_operator_as_reason() {
-        let why = "the latch could not be read";
+        let why = "the kill switch file could not be read";
         let file = StoredKillSwitches {
             account: StoredKillSwitch::Halted {
                 reason: why.to_owned(),

@@ -107,7 +107,7 @@ pub struct Disk {
     /// The last epoch that was reserved.
     pub epoch: u64,
     /// The kill switches, from the file beside the journal.
-    pub latches: StoredKillSwitches,
+    pub kill_switches: StoredKillSwitches,
     /// The end of each ban by the wall clock, milliseconds, from the file beside the journal.
     pub bans: Vec<WrittenBan>,
     /// The disk accepts nothing until a new segment begins.
@@ -127,7 +127,7 @@ impl Disk {
             mark: Chain::default(),
             verdict: "fresh",
             epoch: 0,
-            latches: StoredKillSwitches::default(),
+            kill_switches: StoredKillSwitches::default(),
             bans: Vec::new(),
             failed: false,
         }

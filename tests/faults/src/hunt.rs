@@ -57,7 +57,7 @@ const LAGGING: &str = "an answer that is behind changes no order";
 const FLATTENED: &str = "a flatten closes while requests are answered";
 const STOPS: &str = "a stop leaves what on_stop says";
 const RELOADS: &str = "a reload begins each changed strategy once";
-const LATCHES: &str = "nothing opens while halted or paused";
+const KILL_SWITCHES: &str = "nothing opens while halted or paused";
 const SIGNS: &str = "signs of health while healthy, and only then";
 const STEPS: &str = "a start takes every step before it signs";
 const OWN_BOOKS: &str = "the runtime's own books never contradict each other";
@@ -143,7 +143,7 @@ pub const fn rules(bug: Planted) -> &'static [&'static str] {
         | Planted::WatchdogTakesLaterOrders
         | Planted::CountdownIgnored
         | Planted::RestingOrdersForgotten => &[WATCHES],
-        Planted::KillSwitchLost | Planted::LatchAnsweredEarly => &[LATCHES],
+        Planted::KillSwitchLost | Planted::LatchAnsweredEarly => &[KILL_SWITCHES],
         Planted::EndedStopKept => &[TIMERS],
         Planted::ModeEventIgnored => &[MODES],
         Planted::LatchNotTriedAgain => &[AGAIN],

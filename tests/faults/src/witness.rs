@@ -296,7 +296,8 @@ pub enum WitnessEvent {
     /// The operator was notified that the kill switches of all commands so far are durable.
     CommandsKept,
     /// The kill switches in the file beside the journal now: `none`, `paused` or `halted`.
-    Latched {
+    #[serde(rename = "Latched")]
+    KillSwitchesStored {
         /// The kill switch of the account.
         account: String,
         /// The kill switches by strategy; missing strategies have `none`.

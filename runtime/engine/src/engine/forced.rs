@@ -191,7 +191,7 @@ impl Engine {
             unowned: due.qty - taken,
             left: self.account_qty(instrument, side),
             reaction: self.forced.reaction(),
-            latched: false,
+            kill_switch_changed: false,
         };
         (report, rest)
     }
@@ -277,7 +277,7 @@ impl Engine {
             _ => None,
         };
         let report = ForcedCloseReport {
-            latched: kill_switch.is_some(),
+            kill_switch_changed: kill_switch.is_some(),
             ..report
         };
         self.record_forced_close(&report);
@@ -330,7 +330,7 @@ impl Engine {
                 unowned: 0,
                 left: 0,
                 reaction: self.forced.reaction(),
-                latched: false,
+                kill_switch_changed: false,
             });
         }
         self.reconcile_soon(update.surface);

@@ -81,7 +81,7 @@ impl Engine {
             shares: vec![share],
             unowned: 0,
             left: self.account_qty(report.instrument, report.position_side),
-            latched: false,
+            kill_switch_changed: false,
             ..report.clone()
         };
         self.forced.reports.add_share(&report, share);

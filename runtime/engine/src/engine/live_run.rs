@@ -1,5 +1,6 @@
 //! The state of a live run: its stage, its degraded reasons and its connections. From these and the
-//! operator's latch it follows whether the run is booting, syncing, ready, degraded or halted.
+//! operator's kill switch it follows whether the run is booting, syncing, ready, degraded, paused
+//! or halted.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -203,7 +203,7 @@ fn the_fills_of_one_order_add_up_to_one_report() {
     assert_eq!(sum.quote, instrument().notional(900, 40));
     assert_eq!(sum.fee, Amount(3 * 400_000_000));
     assert_eq!(sum.realized_pnl, -instrument().notional(100, 40));
-    assert!(sum.latched);
+    assert!(sum.kill_switch_changed);
     let shares: Vec<_> = sum.shares.iter().map(|one| (one.qty, one.left)).collect();
     assert_eq!(shares, [(30, 0), (10, 0)]);
     account.update(OrderUpdate {
@@ -258,8 +258,8 @@ fn the_configured_reaction_holds_until_resume() {
         account.update(marked(sold(9, 40, 40, 40)));
         assert_eq!(account.engine.run_state(), state);
         assert_eq!(account.engine.forced_closes().count(), 1);
-        let latched = reaction != OnLiquidation::Continue;
-        assert_eq!(reports(&account)[0].latched, latched);
+        let changed = reaction != OnLiquidation::Continue;
+        assert_eq!(reports(&account)[0].kill_switch_changed, changed);
 
         let mut account = killed(account, next_config());
         assert_eq!(account.engine.on_liquidation(), reaction);
@@ -643,8 +643,9 @@ fn an_earlier_own_fill_may_arrive_after_a_forced_close() {
             account.update(event);
         }
         assert_eq!(held(&account), [0, 0, 0], "late: {is_late}");
-        let latched = reports(&account).iter().filter(|one| one.latched).count();
-        assert_eq!(latched, 1, "the reaction follows once");
+        let changed = |one: &&ForcedCloseReport| one.kill_switch_changed;
+        let changed = reports(&account).iter().filter(changed).count();
+        assert_eq!(changed, 1, "the reaction follows once");
         let reported = delivered_closes(&account).into_iter();
         let reported = reported.fold([0, 0], |mut sum, (strategy, event)| {
             sum[usize::from(strategy.0)] += event.fields[1];

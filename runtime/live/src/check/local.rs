@@ -147,39 +147,39 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
             );
         }
     }
-    let latches = directory.kill_switch();
+    let kill_switches = directory.kill_switch();
     drop(directory);
-    for (name, latch) in &latches.strategies {
-        let is = match (&latch.quarantine, &latch.switch) {
+    for (name, kill_switch) in &kill_switches.strategies {
+        let is = match (&kill_switch.quarantine, &kill_switch.switch) {
             (Some((fault, reason)), _) => format!("{name} is quarantined ({fault}): {reason}"),
             (None, StoredKillSwitch::Halted { reason }) => format!("{name} is halted: {reason}"),
             (None, StoredKillSwitch::Paused { reason }) => format!("{name} is paused: {reason}"),
             (None, StoredKillSwitch::Clear) => continue,
         };
         report.warn(
-            "latch",
+            "kill switch",
             is,
             "it starts in this state; `windvane resume --strategy ID` ends it",
         );
     }
-    if latches.margin_call {
+    if kill_switches.margin_call {
         report.warn(
-            "latch",
+            "kill switch",
             "the venue sent a margin call".to_owned(),
             "a run starts degraded and opens nothing; add margin or reduce positions, then \
              `windvane resume`",
         );
     }
-    match latches.account {
-        StoredKillSwitch::Clear if latches.margin_call => {}
-        StoredKillSwitch::Clear => report.ok("latch", "no halt or pause is in force"),
+    match kill_switches.account {
+        StoredKillSwitch::Clear if kill_switches.margin_call => {}
+        StoredKillSwitch::Clear => report.ok("kill switch", "no halt or pause is in force"),
         StoredKillSwitch::Paused { reason } => report.warn(
-            "latch",
+            "kill switch",
             format!("paused: {reason}"),
             "a run starts paused; `windvane resume` ends the pause",
         ),
         StoredKillSwitch::Halted { reason } => report.warn(
-            "latch",
+            "kill switch",
             format!("halted: {reason}"),
             "a run starts halted; `windvane resume` ends the halt",
         ),

@@ -146,7 +146,7 @@ fn plan_lines(plan: &Plan) -> Vec<String> {
         "  {:<26} {:>12} = {sum:>6} of {limit}; from the rest:",
         "sum", ""
     ));
-    lines.extend(plan.beside().map(row));
+    lines.extend(plan.on_spare_weight().map(row));
     lines.push(format!("  {}", plan.polling));
     lines
 }
@@ -159,7 +159,7 @@ mod tests {
     fn warnings_allow_a_run_and_fixes_follow_each_line() {
         let mut report = Report::default();
         report.ok("clock", "0 ms");
-        report.warn("latch", "paused", "windvane resume");
+        report.warn("kill switch", "paused", "windvane resume");
         assert!(report.is_go() && !report.is_wrong());
         report.no_go("account", "canTrade is false", "ask the venue");
         assert!(!report.is_go() && !report.is_wrong());

@@ -71,7 +71,7 @@ impl SegmentReplay<'_, '_> {
         }
         if self.reader.begins_a_process() {
             self.new_cast();
-            self.take_latched(core);
+            self.take_early_quarantines(core);
             for place in 0..self.runner.players.len() {
                 let strategy = StrategyId(place as u16);
                 if core.engine().fault(strategy).is_none() {
@@ -92,7 +92,7 @@ impl SegmentReplay<'_, '_> {
 
     /// Quarantines that only the kill switch file contained were recorded before any strategy
     /// started. A module that fails to start is recorded later, in its turn.
-    fn take_latched(&mut self, core: &mut EngineLoop) {
+    fn take_early_quarantines(&mut self, core: &mut EngineLoop) {
         while let Some(next) = self.reader.peek()
             && let RecordedInput::Fault { strategy, .. } = next.input
         {

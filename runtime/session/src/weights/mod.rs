@@ -178,8 +178,8 @@ impl Wants {
             .iter()
             .filter(|topic| can_be(topic) && !streamed(topic));
         let topics: Vec<Topic> = topics.cloned().collect();
-        let beside: u64 = plan.beside().map(Use::sum).sum();
-        let left = u64::from(plan.limit).saturating_sub(plan.sum() + beside);
+        let spare: u64 = plan.on_spare_weight().map(Use::sum).sum();
+        let left = u64::from(plan.limit).saturating_sub(plan.sum() + spare);
         let per_minute = left * 60_000 / plan.interval_ms.max(1);
         let per_minute = u32::try_from(per_minute).unwrap_or(u32::MAX);
         match polling::plan(venue_surface(self.surface), &topics, per_minute) {

@@ -91,7 +91,7 @@ impl Plan {
     }
 
     /// The uses that get only the remaining weight, apart from polling.
-    pub fn beside(&self) -> impl Iterator<Item = &Use> {
+    pub fn on_spare_weight(&self) -> impl Iterator<Item = &Use> {
         self.uses.iter().filter(|one| one.lane == Lane::Query)
     }
 

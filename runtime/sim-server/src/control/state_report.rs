@@ -80,7 +80,7 @@ struct StateReport {
 
 #[derive(Serialize)]
 struct AccountSnapshot {
-    accepted: AcceptedTruth,
+    accepted: AcceptedOrders,
     account: u16,
     agents: Vec<Value>,
     api_keys: Vec<Value>,
@@ -98,7 +98,7 @@ struct AccountSnapshot {
 }
 
 #[derive(Serialize)]
-struct AcceptedTruth {
+struct AcceptedOrders {
     orders: Rows,
     repeated: Map<String, Value>,
     total: u64,
@@ -290,7 +290,7 @@ fn trade(state: &State, record: &TradeRecord) -> Value {
     })
 }
 
-fn accepted(state: &State, id: AccountId, brief: bool) -> AcceptedTruth {
+fn accepted(state: &State, id: AccountId, brief: bool) -> AcceptedOrders {
     let empty = Ledger::default();
     let ledger = state.counters.accounts.get(&id.0).unwrap_or(&empty);
     let name = |instrument: InstrumentId| state.rules(instrument);
@@ -305,7 +305,7 @@ fn accepted(state: &State, id: AccountId, brief: bool) -> AcceptedTruth {
         })
     }));
     let times = |(id, times): (&ClientOrderId, u32)| (id.as_str().to_owned(), json!(times));
-    AcceptedTruth {
+    AcceptedOrders {
         orders,
         repeated: ledger.repeated().map(times).collect(),
         total: ledger.total,

@@ -96,7 +96,7 @@ pub async fn exchange(
 }
 
 /// Codes that leave the outcome of an order unknown.
-const DOUBTS: [i64; 3] = [-1000, -1006, -1007];
+const UNKNOWN_OUTCOME: [i64; 3] = [-1000, -1006, -1007];
 
 impl Client {
     pub fn new(running: Arc<Running>, n: u64, fates: Arc<Fates>) -> Self {
@@ -192,7 +192,7 @@ impl Client {
             None if status == 200 && json["clientOrderId"] == id.as_str() => {
                 self.fates.learn(&id, Fate::Accepted);
             }
-            Some(code) if status < 500 && !DOUBTS.contains(&code) => {
+            Some(code) if status < 500 && !UNKNOWN_OUTCOME.contains(&code) => {
                 self.fates.learn(&id, Fate::Refused(code));
             }
             _ => {}

@@ -219,8 +219,9 @@ impl Log {
     /// The kill switches in the file beside the journal.
     pub fn kill_switch_file(self, account: &str, strategies: &[(&str, &str)]) -> Self {
         let strategies = strategies.iter();
-        let of_each = strategies.map(|(id, latch)| ((*id).to_owned(), (*latch).to_owned()));
-        self.with(WitnessEvent::Latched {
+        let of_each =
+            strategies.map(|(id, kill_switch)| ((*id).to_owned(), (*kill_switch).to_owned()));
+        self.with(WitnessEvent::KillSwitchesStored {
             account: account.to_owned(),
             strategies: of_each.collect(),
         })

@@ -21,8 +21,8 @@ mod headers;
 mod ids;
 mod intents;
 mod invariants;
+mod kill_switches;
 mod lagging;
-mod latches;
 mod late;
 mod ledgers;
 mod losses;
@@ -88,7 +88,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Check>> {
         Box::new(exposure::Exposure::new(terms)),
         Box::new(rates::Rates::new(terms)),
         Box::new(rules::Rules::default()),
-        Box::new(latches::Latches::new(terms)),
+        Box::new(kill_switches::KillSwitches::new(terms)),
         Box::new(armed::Armed::new(terms)),
         Box::new(renewals::Renewals::new(terms)),
         Box::new(overdue::Overdue::new(terms)),

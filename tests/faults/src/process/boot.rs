@@ -135,7 +135,7 @@ impl Process {
             },
             modules: &modules,
             account: Account::Venue,
-            kill_switch: given.latches,
+            kill_switch: given.kill_switches,
             foreign: None,
             is_unwaited: false,
             on_liquidation: assembly::on_liquidation(&config.risk),

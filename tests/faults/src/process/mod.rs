@@ -193,7 +193,7 @@ pub struct Given {
     /// The epoch that was reserved for this process.
     pub epoch: u64,
     /// The content of the kill switch file.
-    pub latches: StoredKillSwitches,
+    pub kill_switches: StoredKillSwitches,
     /// The content of the file of bans.
     pub bans: Vec<WrittenBan>,
 }
@@ -389,7 +389,7 @@ impl Process {
     }
 
     /// Whether the kill switches survive a kill, as the session reports; `None` before it runs.
-    pub fn latches_kept(&self) -> Option<SaveState> {
+    pub fn kill_switches_kept(&self) -> Option<SaveState> {
         let (session, _) = self.run.as_ref()?;
         Some(session.kill_switch().save_state())
     }

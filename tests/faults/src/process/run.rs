@@ -67,7 +67,9 @@ impl Process {
             Output::Sign(id, unsigned) => self.signer.take(self.now_ns, id, unsigned),
             Output::Send(call) => self.send(call),
             Output::Abandon(id) => self.abandon(id),
-            Output::KillSwitch(latches) => self.outs.push_back(Out::KillSwitches(latches)),
+            Output::KillSwitch(kill_switches) => {
+                self.outs.push_back(Out::KillSwitches(kill_switches))
+            }
             Output::Handed { request, .. } => {
                 let top = shown::top(session, &request);
                 self.outs.extend(top.map(Out::WitnessEvent));

@@ -457,14 +457,14 @@ impl World {
         if self.chance.chance(250_000) {
             self.record_fault("the disk fails".to_owned());
             self.disk.failed = true;
-            self.trouble_latches(true);
+            self.trouble_kill_switches(true);
             self.command_on_full_disk();
             self.disk_fails_until = self.now_ns + self.chance.between(0, 10 * S);
             self.deliver(self.life, In::Failed);
         } else {
             let for_ms = self.chance.between(10, 20_000);
             self.record_fault(format!("the disk hangs for {for_ms} ms"));
-            self.trouble_latches(false);
+            self.trouble_kill_switches(false);
             self.disk_hangs_until = self.now_ns + for_ms * MS;
         }
     }
@@ -617,7 +617,7 @@ impl World {
         self.blind_until_ns = 0;
         self.disk_hangs_until = 0;
         self.disk_fails_until = 0;
-        self.latches_go_on();
+        self.kill_switches_go_on();
         if self.disk_sync_put {
             self.queue.put(self.now_ns + MS, Event::Sync(self.life));
         }

@@ -62,80 +62,80 @@ impl KillSwitchFile {
 impl World {
     /// The disk begins to refuse blocks. If it is full, chance decides whether it has room for the
     /// file.
-    pub(super) fn trouble_latches(&mut self, is_full: bool) {
+    pub(super) fn trouble_kill_switches(&mut self, is_full: bool) {
         self.kill_switch_file.has_room = is_full && self.kill_switch_file.chance.chance(ROOM_PPM);
     }
 
     /// The process writes the file.
-    pub(super) fn write_latches(&mut self, latches: StoredKillSwitches) {
-        self.kill_switch_file.pending.push_back(latches);
+    pub(super) fn write_kill_switches(&mut self, kill_switches: StoredKillSwitches) {
+        self.kill_switch_file.pending.push_back(kill_switches);
         self.kill_switch_file.given += 1;
         let took_ns = self.kill_switch_file.chance.between(MS / 20, MS);
         let at_ns = self.now_ns + took_ns;
         self.queue.put(at_ns, Event::KillSwitchFile(self.life));
     }
 
-    const fn latches_hang(&self) -> bool {
+    const fn kill_switches_hang(&self) -> bool {
         self.disk_hangs_until > self.now_ns && !self.kill_switch_file.has_room
     }
 
     /// The disk has stored the file, or refuses it.
-    pub(super) fn latches_written(&mut self, life: u32) {
+    pub(super) fn kill_switches_written(&mut self, life: u32) {
         if life != self.life || self.process.is_none() {
             return;
         }
-        if self.latches_hang() {
+        if self.kill_switches_hang() {
             let at_ns = self.disk_hangs_until;
             return self.queue.put(at_ns, Event::KillSwitchFile(life));
         }
         let is_full = self.disk_fails_until > self.now_ns && !self.kill_switch_file.has_room;
-        let Some(latches) = self.kill_switch_file.pending.pop_front() else {
+        let Some(kill_switches) = self.kill_switch_file.pending.pop_front() else {
             return;
         };
         if is_full {
-            self.look_for_latches(life, self.disk_fails_until);
+            self.look_for_kill_switches(life, self.disk_fails_until);
             let refused = Err("the disk is full".to_owned());
             return self.deliver(life, In::KillSwitches(refused));
         }
-        self.keep_latches(latches);
+        self.keep_kill_switches(kill_switches);
         self.deliver(life, In::KillSwitches(Ok(())));
         self.look_for_answers();
     }
 
     /// Plans a check some time after `since_ns` that the file was given to the disk again.
-    fn look_for_latches(&mut self, life: u32, since_ns: i64) {
+    fn look_for_kill_switches(&mut self, life: u32, since_ns: i64) {
         let given = self.kill_switch_file.given;
-        let look = Event::LookForLatches(life, given);
+        let look = Event::LookForKillSwitches(life, given);
         self.queue.put(since_ns + WITHIN_NS, look);
     }
 
     /// Checks that a refused file was given to the disk again while the process runs.
-    pub(super) fn latches_were_given(&mut self, life: u32, given: u32) {
+    pub(super) fn kill_switches_were_given(&mut self, life: u32, given: u32) {
         if life != self.life || given != self.kill_switch_file.given {
             return;
         }
         match self.standing {
             // The process was notified of the refusal when it continued.
             Standing::Running if self.now_ns < self.kill_switch_file.resumed_ns + WITHIN_NS => {
-                self.look_for_latches(life, self.kill_switch_file.resumed_ns);
+                self.look_for_kill_switches(life, self.kill_switch_file.resumed_ns);
             }
             Standing::Running => {
                 let how = "the kill switch file was not given to the disk again".to_owned();
                 self.log.fail(self.now_ns, AGAIN, how);
             }
-            Standing::Paused => self.look_for_latches(life, self.now_ns),
+            Standing::Paused => self.look_for_kill_switches(life, self.now_ns),
             Standing::Ended => {}
         }
     }
 
-    fn keep_latches(&mut self, latches: StoredKillSwitches) {
-        self.see(kill_switch_seen(&latches));
-        self.disk.latches = latches;
+    fn keep_kill_switches(&mut self, kill_switches: StoredKillSwitches) {
+        self.see(kill_switch_seen(&kill_switches));
+        self.disk.kill_switches = kill_switches;
         self.kill_switch_file.given += 1;
     }
 
     /// The disk works again: the waiting files are written.
-    pub(super) fn latches_go_on(&mut self) {
+    pub(super) fn kill_switches_go_on(&mut self) {
         for _ in 0..self.kill_switch_file.pending.len() {
             self.queue
                 .put(self.now_ns, Event::KillSwitchFile(self.life));
@@ -143,7 +143,7 @@ impl World {
     }
 
     /// A stopped process continues.
-    pub(super) fn resume_latches(&mut self) {
+    pub(super) fn resume_kill_switches(&mut self) {
         self.kill_switch_file.resumed_ns = self.now_ns;
         self.look_for_answers();
     }
@@ -164,13 +164,13 @@ impl World {
 
     /// The process has ended. The file that was being written may have been stored: the process
     /// died before it was notified.
-    pub(super) fn leave_latches(&mut self) {
+    pub(super) fn leave_kill_switches(&mut self) {
         let first = std::mem::take(&mut self.kill_switch_file.pending).pop_front();
         let is_full = self.disk_fails_until > self.now_ns && !self.kill_switch_file.has_room;
-        let is_lost = self.latches_hang() || is_full;
+        let is_lost = self.kill_switches_hang() || is_full;
         let is_kept = self.kill_switch_file.chance.chance(500_000) && !is_lost;
-        if let Some(latches) = first.filter(|_| is_kept) {
-            self.keep_latches(latches);
+        if let Some(kill_switches) = first.filter(|_| is_kept) {
+            self.keep_kill_switches(kill_switches);
         }
     }
 }
@@ -179,7 +179,7 @@ impl World {
 impl World {
     /// The operator gives a command.
     pub(super) fn command(&mut self, command: Command, whom: Option<StrategyId>) {
-        let runs = self.process.as_ref().and_then(Process::latches_kept);
+        let runs = self.process.as_ref().and_then(Process::kill_switches_kept);
         if runs.is_some() {
             self.kill_switch_file.unanswered.push((command, whom));
         }
@@ -189,7 +189,7 @@ impl World {
 
     /// Marks commands as answered once the process reports that their kill switches are durable.
     pub(super) fn look_for_answers(&mut self) {
-        let kept = self.process.as_ref().and_then(Process::latches_kept);
+        let kept = self.process.as_ref().and_then(Process::kill_switches_kept);
         let is_answered = self.standing == Standing::Running && kept == Some(SaveState::Durable);
         if is_answered && !std::mem::take(&mut self.kill_switch_file.unanswered).is_empty() {
             self.see(WitnessEvent::CommandsKept);
@@ -207,11 +207,16 @@ impl World {
 }
 
 /// The content of the kill switch file, for the witness.
-pub(super) fn kill_switch_seen(latches: &StoredKillSwitches) -> WitnessEvent {
-    let word = |latch: &StoredKillSwitch| latch.words().map_or("none", |(word, _)| word).to_owned();
-    let strategies = latches.strategies.iter();
-    WitnessEvent::Latched {
-        account: word(&latches.account),
+pub(super) fn kill_switch_seen(kill_switches: &StoredKillSwitches) -> WitnessEvent {
+    let word = |kill_switch: &StoredKillSwitch| {
+        kill_switch
+            .words()
+            .map_or("none", |(word, _)| word)
+            .to_owned()
+    };
+    let strategies = kill_switches.strategies.iter();
+    WitnessEvent::KillSwitchesStored {
+        account: word(&kill_switches.account),
         strategies: strategies
             .map(|(id, own)| (id.clone(), word(&own.switch)))
             .collect(),

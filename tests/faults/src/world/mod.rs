@@ -106,7 +106,7 @@ pub enum Event {
     KillSwitchFile(u32),
     /// The disk refused the kill switch file of this life when it was given for the n-th time:
     /// checks that it is written again.
-    LookForLatches(u32, u32),
+    LookForKillSwitches(u32, u32),
     /// Checks whether everything is at rest.
     LookForRest,
     /// Checks whether everything is closed.
@@ -353,8 +353,8 @@ impl World {
                 self.queue.put(self.now_ns + sample_ns, Event::Sample);
             }
             Event::Watchdog(watch) => self.watch(watch),
-            Event::KillSwitchFile(life) => self.latches_written(life),
-            Event::LookForLatches(life, given) => self.latches_were_given(life, given),
+            Event::KillSwitchFile(life) => self.kill_switches_written(life),
+            Event::LookForKillSwitches(life, given) => self.kill_switches_were_given(life, given),
             Event::FaultsEnd => self.end_faults(),
             Event::LookForRest => self.look_for_rest(),
             Event::LookForFlat => self.look_for_flat(),
@@ -394,7 +394,7 @@ impl World {
             verdict: self.disk.verdict(),
             epoch_before: self.disk.last_epoch(),
             epoch: self.disk.reserve_epoch(unix_s),
-            latches: self.disk.latches.clone(),
+            kill_switches: self.disk.kill_switches.clone(),
             bans: self.bans_left(),
         };
         let setup = Arc::clone(&self.setup);
@@ -570,7 +570,7 @@ impl World {
                     self.disk.bans = process.bans(wall_ns);
                 }
             }
-            Out::KillSwitches(latches) => self.write_latches(latches),
+            Out::KillSwitches(kill_switches) => self.write_kill_switches(kill_switches),
             Out::WitnessEvent(WitnessEvent::LossHalt) => {
                 self.see(WitnessEvent::LossHalt);
                 self.sample();
@@ -633,7 +633,7 @@ impl World {
             self.log.effect(&chain.hash);
         }
         self.leave_watchdog();
-        self.leave_latches();
+        self.leave_kill_switches();
         let process = self.process.take();
         self.standing = Standing::Ended;
         // The journal of the next process reports a hanging disk again.
@@ -672,7 +672,7 @@ impl World {
             self.deliver(life, happened);
         }
         self.deliver(life, In::Wake);
-        self.resume_latches();
+        self.resume_kill_switches();
     }
 }
 

@@ -117,15 +117,15 @@ impl World {
         };
         let view = process.view().ok_or("the process has not recovered")?;
         let pauses = self.fault_plan.terms.pauses_to_rest;
-        let is_latched = view.state == "halted" || (view.state == "paused" && !pauses);
-        if is_latched || view.doubts.iter().any(|doubt| doubt.contains("resume")) {
+        let is_stopped = view.state == "halted" || (view.state == "paused" && !pauses);
+        if is_stopped || view.doubts.iter().any(|doubt| doubt.contains("resume")) {
             // The run is paused or halted from its start on, so the operator resumes.
             self.command(Command::Resume, None);
         }
-        if pauses && (is_latched || view.state != "paused") {
+        if pauses && (is_stopped || view.state != "paused") {
             self.command(Command::Pause, None);
         }
-        if is_latched {
+        if is_stopped {
             return Err(format!("the state is {}", view.state));
         }
         if !self.fault_plan.terms.is_at_rest(&view) {
@@ -159,7 +159,7 @@ impl World {
         if self.watches_the_dead() {
             return Err("the watchdog of a dead run still works".to_owned());
         }
-        let kept = self.process.as_ref().and_then(Process::latches_kept);
+        let kept = self.process.as_ref().and_then(Process::kill_switches_kept);
         if kept != Some(SaveState::Durable) {
             return Err(format!("the kill switch file is not durable: {kept:?}"));
         }

@@ -108,7 +108,7 @@ impl World {
             for_ms * MS / S
         ));
         self.disk_hangs_until = self.now_ns + for_ms * MS;
-        self.trouble_latches(true);
+        self.trouble_kill_switches(true);
         // In some cases the operator halts the run because of that, and the process is killed
         // before the disk has stored the halt.
         let halts = self.full.chance(400_000);

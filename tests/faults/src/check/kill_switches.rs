@@ -15,14 +15,14 @@ use crate::witness::{Entry, IntentTerms, ProcessEvent, Rest, Terms, WitnessEvent
 
 /// The settings of a kill switch; the stricter one comes later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Latch {
+enum KillSwitch {
     #[default]
     None,
     Paused,
     Halted,
 }
 
-impl Latch {
+impl KillSwitch {
     fn of(word: &str) -> Self {
         match word {
             "halted" => Self::Halted,
@@ -46,26 +46,26 @@ const SPOT_LEFT: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
 
 /// The rule.
 #[derive(Debug)]
-pub struct Latches {
+pub struct KillSwitches {
     orders: Orders,
     fills: Fills,
-    account: Latch,
+    account: KillSwitch,
     /// The kill switches of the account and of each strategy.
-    on_disk: (Latch, BTreeMap<String, Latch>),
-    strategies: BTreeMap<String, Latch>,
+    on_disk: (KillSwitch, BTreeMap<String, KillSwitch>),
+    strategies: BTreeMap<String, KillSwitch>,
     /// Orders that were intended under a kill switch that forbids them.
-    forbidden: BTreeMap<String, Latch>,
+    forbidden: BTreeMap<String, KillSwitch>,
     lost: bool,
 }
 
-impl Latches {
+impl KillSwitches {
     /// The rule for these terms.
     pub fn new(terms: &Terms) -> Self {
         Self {
             orders: Orders::new(terms),
             fills: Fills::new(terms),
-            account: Latch::None,
-            on_disk: (Latch::None, BTreeMap::new()),
+            account: KillSwitch::None,
+            on_disk: (KillSwitch::None, BTreeMap::new()),
             strategies: BTreeMap::new(),
             forbidden: BTreeMap::new(),
             lost: false,
@@ -73,23 +73,23 @@ impl Latches {
     }
 
     fn commanded(&mut self, strategy: Option<&String>, command: &str) {
-        let latch = match strategy {
+        let kill_switch = match strategy {
             Some(id) => self.strategies.entry(id.clone()).or_default(),
             None => &mut self.account,
         };
-        *latch = latch.after(command);
+        *kill_switch = kill_switch.after(command);
     }
 
     fn intended(&mut self, id: &str, terms: &IntentTerms) {
         let own = self.strategies.get(wire::strategy(id)).copied();
-        let latch = self.account.max(own.unwrap_or_default());
-        let forbids = match latch {
-            Latch::None => false,
-            Latch::Paused => !self.lost && !terms.reduce_only && !self.reduces(id, terms),
-            Latch::Halted => true,
+        let kill_switch = self.account.max(own.unwrap_or_default());
+        let forbids = match kill_switch {
+            KillSwitch::None => false,
+            KillSwitch::Paused => !self.lost && !terms.reduce_only && !self.reduces(id, terms),
+            KillSwitch::Halted => true,
         };
         if forbids {
-            self.forbidden.insert(id.to_owned(), latch);
+            self.forbidden.insert(id.to_owned(), kill_switch);
         }
     }
 
@@ -98,18 +98,18 @@ impl Latches {
     fn is_kept(&self) -> Result<(), String> {
         let (account, strategies) = &self.on_disk;
         if *account < self.account {
-            let latch = self.account;
+            let kill_switch = self.account;
             return Err(format!(
-                "{latch:?} was answered as durable, but the file has {account:?}"
+                "{kill_switch:?} was answered as durable, but the file has {account:?}"
             ));
         }
-        let lost = self.strategies.iter().find(|(id, latch)| {
+        let lost = self.strategies.iter().find(|(id, kill_switch)| {
             let on_disk = strategies.get(*id).copied().unwrap_or_default();
-            on_disk < **latch
+            on_disk < **kill_switch
         });
-        lost.map_or(Ok(()), |(id, latch)| {
+        lost.map_or(Ok(()), |(id, kill_switch)| {
             Err(format!(
-                "{latch:?} of {id} was answered as durable, but the file does not have it"
+                "{kill_switch:?} of {id} was answered as durable, but the file does not have it"
             ))
         })
     }
@@ -126,7 +126,7 @@ impl Latches {
     }
 }
 
-impl Check for Latches {
+impl Check for KillSwitches {
     fn rule(&self) -> &'static str {
         "nothing opens while halted or paused"
     }
@@ -136,13 +136,13 @@ impl Check for Latches {
             WitnessEvent::Commanded { strategy, command } => {
                 self.commanded(strategy.as_ref(), command);
             }
-            WitnessEvent::Latched {
+            WitnessEvent::KillSwitchesStored {
                 account,
                 strategies,
             } => {
                 let strategies = strategies.iter();
-                let of_each = strategies.map(|(id, word)| (id.clone(), Latch::of(word)));
-                self.on_disk = (Latch::of(account), of_each.collect());
+                let of_each = strategies.map(|(id, word)| (id.clone(), KillSwitch::of(word)));
+                self.on_disk = (KillSwitch::of(account), of_each.collect());
             }
             WitnessEvent::CommandsKept => self.is_kept()?,
             WitnessEvent::Process(ProcessEvent::Started { .. }) => {
@@ -160,8 +160,11 @@ impl Check for Latches {
             WitnessEvent::Sent(request) => {
                 if let RequestKind::Place(orders) = wire::request_kind(request) {
                     for placed in orders {
-                        if let Some(latch) = self.forbidden.get(&placed.id) {
-                            return Err(format!("{} was accepted while {latch:?}", placed.id));
+                        if let Some(kill_switch) = self.forbidden.get(&placed.id) {
+                            return Err(format!(
+                                "{} was accepted while {kill_switch:?}",
+                                placed.id
+                            ));
                         }
                     }
                 }
@@ -189,7 +192,7 @@ impl Check for Latches {
         let state = rest.view.state.as_str();
         let (on_disk, _) = &self.on_disk;
         // A degraded run may be paused too.
-        if state != "degraded" && Latch::of(state) != *on_disk {
+        if state != "degraded" && KillSwitch::of(state) != *on_disk {
             return Err(format!("the run is {state}, but the file has {on_disk:?}"));
         }
         self.is_kept()
@@ -204,8 +207,8 @@ mod tests {
     use crate::check::log::{Log, at_rest, terms, verdict};
     use crate::witness::View;
 
-    fn rule() -> Latches {
-        Latches::new(&terms())
+    fn rule() -> KillSwitches {
+        KillSwitches::new(&terms())
     }
 
     fn orders(log: Log) -> Result<(), String> {
