@@ -1,4 +1,4 @@
-//! What an account was a moment ago: its state before each of its last changes, and the newest
+//! The recent states of an account: its state before each of its last changes, and the newest
 //! event of each balance and position. Reports that are behind are compared with it
 //! (`stale_reports`).
 

@@ -50,7 +50,7 @@ pub struct SmallerPositions {
     pub unexplained: Vec<PositionKey>,
 }
 
-/// Whether a snapshot lists neither a balance nor a position.
+/// Whether a snapshot lists no balances and no positions.
 fn is_empty(account: &AccountSnapshot) -> bool {
     account.balances.is_empty() && account.positions.iter().all(|reported| reported.qty.0 == 0)
 }

@@ -11,7 +11,7 @@ use windvane_model::state_report::{AccountSnapshot, Subject};
 
 use crate::account_history::{AccountHistory, NewestEvents};
 
-/// A user stream that neither answered a PING nor delivered an event for this long is not trusted.
+/// A user stream that is silent for this long is not trusted: no response to a PING, no event.
 /// PINGs leave every ten seconds. The connection itself ends if one is not answered within ten
 /// seconds (docs/promises.md#4-dead-mans-switch).
 const SILENCE_MS: i64 = 15_000;
@@ -34,7 +34,7 @@ pub struct Connection {
     /// Requests of abandoned rounds that may still be answered, with the time when they were sent.
     pub abandoned_requests: Vec<(Subject, Time)>,
     /// When the last reconciliation round that left nothing unexplained requested open orders.
-    /// `None` if there was none since the stream connected.
+    /// `None` if no such round ended since the stream connected.
     pub last_clean_round: Option<Time>,
     /// The venue refused to list the account's trades since the stream connected.
     pub no_trades: bool,
@@ -73,7 +73,7 @@ pub const OF_ANY_ROUTE: [i32; 10] = [
 /// The progress of a reconciliation round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Round {
-    /// What is requested now.
+    /// The present step.
     pub step: RoundStep,
     /// The request that waits for its response, and when it was sent.
     asked: Option<(Subject, Time)>,
@@ -201,7 +201,7 @@ impl Connection {
         self.alive = now;
     }
 
-    /// Whether the stream neither answered a PING nor delivered an event for too long.
+    /// Whether the stream answered no PING and delivered no event for too long.
     pub fn is_silent(&self, now: Time) -> bool {
         now > self.alive.plus_ms(SILENCE_MS)
     }

@@ -95,7 +95,7 @@ impl Evidence<'_> {
         derived.chain(awaiting_fee)
     }
 
-    /// Whether a futures fill is booked with an estimate, and neither an event nor an account trade
+    /// Whether a futures fill is booked with an estimate, and no event and no account trade
     /// reported it.
     pub fn has_derived_fill(&self) -> bool {
         let is_futures = |seq: OrderSeq| {

@@ -73,11 +73,11 @@ pub struct Evidence<'a> {
     pub other_fees: &'a BTreeMap<AssetId, Amount>,
     /// Positions on symbols that are not configured.
     pub unconfigured_positions: &'a UnconfiguredPositions,
-    /// What outside parties closed.
+    /// Positions that outside parties closed.
     pub outside_closes: &'a OutsideCloses,
     /// Positions that account events alone showed as closed.
     pub stated_closes: &'a StatedCloses,
-    /// What the venue's forced orders show.
+    /// Evidence from the venue's forced orders.
     pub forced_close_evidence: &'a ForcedCloseEvidence,
 }
 

@@ -212,7 +212,7 @@ impl ForcedCloses {
         (known, order.take_due())
     }
 
-    /// What is known of a listed order: whether it is known to be forced, and its booked quantity.
+    /// Whether a listed order is known to be forced, and its booked quantity.
     pub fn known_of(&self, key: OrderKey) -> (bool, i64) {
         let known = self.orders.get(&key);
         known.map_or((false, 0), |order| (order.forced.is_some(), order.booked))

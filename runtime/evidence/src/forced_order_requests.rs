@@ -63,7 +63,7 @@ impl PendingQuery {
     }
 }
 
-/// What a response about forced orders means.
+/// The meaning of a response about forced orders.
 #[derive(Clone, Copy, Debug)]
 pub enum ForcedOrdersResponse<'a> {
     /// No request was sent, or the response shows nothing yet.

@@ -77,7 +77,7 @@ struct PendingQuery {
     answered: bool,
 }
 
-/// What to do about a balance that moved without a known cause.
+/// The next step for a balance that changed without a known cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IncomePlan {
     /// The history is not needed, or explains nothing more.

@@ -94,7 +94,7 @@ pub enum Sighting {
     Changed,
 }
 
-/// What the engine knows of its own run when it sees an order id.
+/// The engine's knowledge of its own run when it sees an order id.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// Whether balances and positions are the account's.
@@ -107,7 +107,7 @@ pub struct Run {
     pub now: Time,
 }
 
-/// What follows from the sight of an order of another instance.
+/// The consequence of an order of another instance that the engine sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SightingResult {
     /// Nothing follows.

@@ -1,10 +1,10 @@
-//! What the venue stated about the account, and how it is compared with the books: account
+//! The venue's statements about the account, and their comparison with the books: account
 //! snapshots and events, the list of the account's trades, incomes, commissions that came late, and
-//! what outside parties and the venue closed. Its types remember statements; [`Evidence`] judges
-//! them against the books, without changing anything. The engine alone uses it, and books what
-//! follows.
+//! positions that outside parties or the venue closed. Its types remember statements. [`Evidence`]
+//! compares them with the books and changes nothing. Only the engine uses this crate, and it books
+//! the results.
 //!
-//! What may never enter this crate: changes of books and orders, requests, events for strategies,
+//! Never part of this crate: changes of books and orders, requests, events for strategies,
 //! IO, a clock, floating point, and any other crate of this workspace but the model.
 
 #![forbid(unsafe_code)]

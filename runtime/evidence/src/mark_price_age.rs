@@ -33,7 +33,7 @@ impl MarkPriceAges {
         reported.is_some_and(|reported| now > reported.plus_ms(ms))
     }
 
-    /// Whether neither source updated a mark price for too long.
+    /// Whether no source updated a mark price for too long.
     pub fn is_stale(&self, instrument: InstrumentId, now: Time) -> bool {
         self.is_older(instrument, STALE_MS, now)
     }

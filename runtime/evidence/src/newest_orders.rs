@@ -29,7 +29,7 @@ pub struct NewestOrders {
     notified: BTreeSet<Surface>,
 }
 
-/// What a response about the newest orders means.
+/// The meaning of a response about the newest orders.
 #[derive(Clone, Copy, Debug)]
 pub enum NewestOrdersResponse<'a> {
     /// The response shows nothing yet, for example because the request failed.

@@ -45,7 +45,7 @@ struct PendingQuery {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct OutsideOrders(BTreeMap<OrderKey, PendingQuery>);
 
-/// What a response about an outside order means.
+/// The meaning of a response about an outside order.
 #[derive(Clone, Copy, Debug)]
 pub enum OutsideOrderAnswer<'a> {
     /// The order is a forced one.

@@ -2,8 +2,8 @@
 //!
 //! The order event of a fill may be lost, and account snapshots may be behind, so that the books
 //! keep a balance that the venue's own event contradicts. Each event reports the balance at its
-//! moment. The books reach each of these balances as they book the fills. If they reach neither one
-//! of them nor a later one for `EXPLAINED_MS`, the run is degraded. This ends when the books
+//! moment. The books reach each of these balances as they book the fills. If they reach
+//! none of them and no later one for `EXPLAINED_MS`, the run is degraded. This ends when the books
 //! reach it, or when a snapshot that cannot be older agrees with the books.
 //!
 //! Commissions that are booked as estimates explain a difference of at most their size, for

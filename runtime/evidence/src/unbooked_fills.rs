@@ -1,5 +1,5 @@
-//! Fills that the venue stated and that are not booked yet: what they change in equity, and parts
-//! of a fill whose events are missing (`fills_from_totals`).
+//! Fills that the venue stated and that are not booked yet: their effect on equity, and parts of a
+//! fill whose events are missing (`fills_from_totals`).
 
 use windvane_model::decimal::Amount;
 use windvane_model::ids::OrderSeq;

@@ -1,4 +1,4 @@
-//! What a user stream did not show: changes that REST confirmed, and everything while it was down.
+//! Changes that a user stream did not show: REST confirmed them, or the stream was down.
 
 use windvane_model::ids::Time;
 use windvane_model::order::Surface;

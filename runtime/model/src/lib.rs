@@ -3,7 +3,7 @@
 //! records of both. The engine is made of it; the venue's language, the simulated exchange, recordings and
 //! reports use it without the engine.
 //!
-//! What may never enter this crate: decisions for an account, IO, a clock, async, threads, randomness,
+//! Never part of this crate: decisions for an account, IO, a clock, async, threads, randomness,
 //! floating point, shared ownership (`Rc`, `Arc`, `Mutex`) and any other crate of this workspace.
 
 #![forbid(unsafe_code)]

@@ -84,7 +84,7 @@ const VERIFY_MS: i64 = 300_000;
 /// A probe without a response for this long counts as lost.
 const PROBE_LOST_MS: i64 = 30_000;
 
-/// What follows from a refusal of the key.
+/// The consequences of a refusal of the key.
 #[derive(Clone, Copy, Debug)]
 pub struct Denied {
     /// This block begins or continues.
@@ -93,7 +93,7 @@ pub struct Denied {
     pub probes: bool,
 }
 
-/// What an accepted order disproves.
+/// Blocks and series of refusals that an accepted order ends.
 #[derive(Clone, Debug, Default)]
 pub struct Disproved {
     /// Series of refusals that are over.

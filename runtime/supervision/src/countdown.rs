@@ -132,7 +132,7 @@ pub struct Countdown {
     held: Vec<(OrderSeq, u64)>,
 }
 
-/// What follows from a response about a countdown.
+/// The consequence of a response about a countdown.
 #[derive(Clone, Debug)]
 pub enum CountdownResponse {
     /// The countdown is armed: it covers orders again.
@@ -157,7 +157,7 @@ pub enum CountdownResponse {
     },
 }
 
-/// What the engine knows when a renewal is due.
+/// The engine's state when a renewal is due.
 #[derive(Clone, Copy, Debug)]
 pub struct Renewal {
     /// Time of the last input.
@@ -176,7 +176,7 @@ pub struct Renewal {
     pub knows_predecessor_orders: bool,
 }
 
-/// What is done when a renewal is due.
+/// The action when a renewal is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenewalStep {
     /// The countdown is armed or renewed.
@@ -320,7 +320,7 @@ impl Countdown {
         }
     }
 
-    /// Takes the response to the request in flight; `None` if there is none.
+    /// Takes the response to the request in flight; `None` if no request is in flight.
     pub fn take_answer(
         &mut self,
         outcome: &Outcome<u64>,

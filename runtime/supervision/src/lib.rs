@@ -1,9 +1,10 @@
-//! What watches a run and keeps it from trading: blocks of the account and of instruments, series
-//! of refused orders, market data that stopped, countdowns and heartbeats of the dead man's switch,
-//! waits that the venue demands, and its rules as they are read again. Each type takes what
-//! happened and returns what follows. The engine alone uses them, and does what follows.
+//! The types that watch a run and keep it from trading: blocks of the account and of instruments,
+//! series of refused orders, market data that stopped, countdowns and heartbeats of the dead man's
+//! switch, and waits that the venue demands. They also follow the venue's rules when these are read
+//! again. Each type takes an event and returns its consequences. Only the engine uses the types, and
+//! it carries out the consequences.
 //!
-//! What may never enter this crate: the books, requests, events for strategies, IO, a clock,
+//! Never part of this crate: the books, requests, events for strategies, IO, a clock,
 //! floating point, and any other crate of this workspace but the model.
 
 #![forbid(unsafe_code)]

@@ -39,7 +39,7 @@ impl VenueWait {
         }
     }
 
-    /// When the first of the waits ends; `None` if there is none.
+    /// When the first of the waits ends; `None` without a wait.
     pub fn next_end(&self) -> Option<Time> {
         [self.until, self.orders_until].into_iter().flatten().min()
     }

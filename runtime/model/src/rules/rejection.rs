@@ -78,7 +78,7 @@ rules! {
     Capability = 2, "CAPABILITY", 0, "capability" Plain,
         "The configuration does not grant the strategy this capability.";
     Malformed = 3, "MALFORMED", -1130, "parameter" Against,
-        "An integer of the call stands for nothing in the contract.";
+        "An integer of the call has no meaning in the contract.";
     UnknownOrder = 4, "UNKNOWN_ORDER", -2013, "order" Plain,
         "The strategy has no order with this number.";
     OrderFinal = 5, "ORDER_FINAL", -2011, "order" Plain,
@@ -286,7 +286,7 @@ rules! {
     RiskPriceCollar = 204, "RISK.price_collar", 0, "price" Against,
         "The price is further from the reference price than price_collar.";
     RiskNoReferencePrice = 205, "RISK.no_reference_price", 0, "price" Plain,
-        "No price of the market is known yet, so that the risk of the order cannot be told.";
+        "No price of the market is known yet, so the risk of the order cannot be computed.";
     RiskDailyLoss = 206, "RISK.max_daily_loss", 0, "loss of the day" AtMost,
         "The loss of the day has reached max_daily_loss.";
     RiskDrawdown = 207, "RISK.max_drawdown", 0, "drawdown" AtMost,
