@@ -8,7 +8,7 @@ use std::path::Path;
 /// If the segment has no such file, or a file cannot be changed.
 #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
 pub fn damage(segment: &Path) {
-    // An ended segment is one packed file. In any other segment the tail may still hold all blocks
+    // An ended segment is one packed file. In any other segment the WAL may still hold all blocks
     // of sled.
     let files = ["records.zst", "db", "tail"].map(|name| segment.join(name));
     let there: Vec<_> = files.iter().filter(|file| file.exists()).collect();

@@ -119,10 +119,10 @@ impl Newest {
                     problem: None,
                 });
             }
-            Ok(None) => "its tail is missing".to_owned(),
+            Ok(None) => "its WAL is missing".to_owned(),
             Err(error) => match ReadError::from(error) {
                 failed @ ReadError::Failed(_) => return Err(failed),
-                damaged => format!("its tail cannot be read: {damaged}"),
+                damaged => format!("its WAL cannot be read: {damaged}"),
             },
         };
         Ok(Self {
@@ -477,7 +477,7 @@ fn join_tail(first: u64, blocks: &mut Vec<Vec<u8>>, newest: &[Numbered]) -> Opti
         && !(first..=next).contains(begin)
     {
         return Some(format!(
-            "its tail begins with block {begin}, but block {next} is missing"
+            "its WAL begins with block {begin}, but block {next} is missing"
         ));
     }
     for (number, packed) in newest {

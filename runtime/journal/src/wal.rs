@@ -150,7 +150,7 @@ impl Wal {
     /// it does no harm.
     pub fn remove(self) {
         if let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(%error, path = %self.path.display(), "the tail file of an ended segment could not be removed");
+            tracing::warn!(%error, path = %self.path.display(), "the WAL file of an ended segment could not be removed");
         }
     }
 }

@@ -69,7 +69,7 @@ pub fn rows(number: u32, stored: StoredSegment) -> Vec<Value> {
     let (Some(checkpoint), Some(Ok(engine))) = (checkpoint, engine) else {
         return vec![gap(
             number,
-            "its head cannot be read: damaged, or of another version?",
+            "its checkpoint cannot be read: damaged, or of another version?",
         )];
     };
     let paper = checkpoint.paper.as_deref().and_then(Paper::from_bytes);

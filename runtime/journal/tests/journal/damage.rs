@@ -208,9 +208,9 @@ fn a_segment_without_a_wal_of_format_1_is_read() {
     let live = folder.path().join("live");
     tamper(&live, |db| drop(db.remove(b"z").unwrap()));
     let Verdict::Torn { problem } = reopened(&live).verdict else {
-        panic!("an unsealed segment without a tail must not be complete in this format");
+        panic!("an unsealed segment without a WAL must not be complete in this format");
     };
-    assert_eq!(problem, "its tail is missing");
+    assert_eq!(problem, "its WAL is missing");
     tamper(&live, |db| {
         let mut meta = db.get(b"m").unwrap().unwrap().to_vec();
         meta[..4].copy_from_slice(&1_u32.to_le_bytes());

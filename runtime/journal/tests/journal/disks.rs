@@ -51,7 +51,7 @@ fn a_failed_sync_acknowledges_nothing_until_a_new_segment() {
     assert!(matches!(rig.wait_failed(), Failure::DiskFull(_)));
     code.store(0, Ordering::SeqCst);
     for _ in 0..3 {
-        rig.source.block(); // blocks that the engine made meanwhile; the head contains them
+        rig.source.block(); // blocks that the engine made meanwhile; the checkpoint contains them
     }
     rig.roll();
     let healed = rig.source.chain();

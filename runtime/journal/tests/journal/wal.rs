@@ -64,7 +64,7 @@ fn blocks_that_sled_lost_are_in_the_wal() {
     let Verdict::Damaged { problem, .. } = recovered.verdict else {
         panic!("{:?}", recovered.verdict);
     };
-    assert_eq!(problem, "its tail is missing");
+    assert_eq!(problem, "its WAL is missing");
     assert_eq!(recovered.blocks.len(), 0);
 }
 
@@ -100,7 +100,7 @@ fn a_gap_between_sled_and_the_wal_is_reported() {
     fs::write(segment(&left).join("db"), early).unwrap();
     let problem = verify(&left).unwrap().problems.swap_remove(0).what;
     let begin = first_number(&left);
-    let expected = format!("its tail begins with block {begin}, but block 0 is missing");
+    let expected = format!("its WAL begins with block {begin}, but block 0 is missing");
     assert_eq!(problem, expected);
 }
 
@@ -274,7 +274,7 @@ fn acknowledged_blocks_survive_a_later_failure_of_sled() {
     drop(rig.journal);
     assert!(
         segment(folder.path()).join("tail").exists(),
-        "the tail of the failed segment is still needed"
+        "the WAL of the failed segment is still needed"
     );
     let report = verify(folder.path()).unwrap();
     assert_eq!(report.problems, []);

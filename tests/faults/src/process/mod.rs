@@ -149,7 +149,7 @@ pub enum Out {
     Ping(StreamKey, u64),
     /// Closes it.
     Close(StreamKey, u64),
-    /// The head of the first segment, durable at once.
+    /// The checkpoint of the first segment, durable at once.
     Begin(Vec<u8>, Chain),
     /// Writes a block to the journal.
     Append(Block),
