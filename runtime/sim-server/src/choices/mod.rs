@@ -1,4 +1,4 @@
-//! What the server does at the points that the documents leave open. The table of the points is
+//! The server's behaviour at the points that the documents leave open. The table of the points is
 //! [`windvane_sim::choices`].
 
 mod events;

@@ -95,7 +95,7 @@ pub(crate) fn answer(state: &mut State, received: &Received<'_>, now: Time) -> S
         ("POST", "/choices") => choose(state, received.body),
         ("POST", "/act") => act::act(state, received.body, now).map_err(Refusal::from),
         (method, path) => {
-            let msg = format!("{method} {path} is nothing here; CONTROL.md lists what is.");
+            let msg = format!("{method} {path} does not exist; CONTROL.md lists the requests.");
             Err(Refusal::new(-1020, msg).with_status(404))
         }
     };

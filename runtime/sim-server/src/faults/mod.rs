@@ -1,5 +1,5 @@
-//! Fault switches: what they do to requests, user events and public frames. The control port sets
-//! them.
+//! Fault switches and their effects on requests, user events and public frames. The control port
+//! sets them.
 
 mod active;
 mod fields;

@@ -1,4 +1,4 @@
-//! What the tasks of the listeners and connections share.
+//! The state that the tasks of the listeners and connections share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! Requests and responses, before and after their handlers: what was received, the route table, the
+//! Requests and responses, before and after their handlers: the received request, the route table, the
 //! parameters and their check, the input of a handler, and its result. Nothing here knows the state
 //! of the venue.
 

@@ -115,7 +115,7 @@ fn known<'a>(state: &'a mut State, call: &Call<'_>) -> Result<&'a mut Agent, Ref
     let address: Address = values::address(call, "agentAddress")?;
     let agents = &mut state.account_mut(call.account()?).agents;
     let found = agents.iter_mut().find(|agent| agent.address == address);
-    found.ok_or_else(|| Refusal::new(-1130, format!("{address} is no agent of this account.")))
+    found.ok_or_else(|| Refusal::new(-1130, format!("{address} is not an agent of this account.")))
 }
 
 fn grants(call: &Call<'_>) -> Result<Grants, Refusal> {

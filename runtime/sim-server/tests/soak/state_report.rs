@@ -9,7 +9,7 @@ use windvane_sim_server::Running;
 use crate::client::{Fate, Fates, control};
 
 /// Maximum numbers of accepted orders and of trades per account that the state lists (`CONTROL.md`,
-/// The truth).
+/// The state).
 const ACCEPTED_MAX: usize = 10_000;
 const TRADES_MAX: usize = 20_000;
 
