@@ -1,6 +1,6 @@
-//! What the engine's thread owns, and what it keeps between two events. The methods of the event
-//! loop are in the modules that use this one: `outputs`, `applied`, `reload`, `steering`, `playing`
-//! and `event_loop`, from the lowest to the highest.
+//! The data that the engine's thread owns, and the data that it keeps between two events. The
+//! methods of the event loop are in the modules that use this one: `outputs`, `applied`, `reload`,
+//! `steering`, `playing` and `event_loop`, from the lowest to the highest.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;

@@ -15,7 +15,7 @@ use windvane_config::Journal;
 use windvane_replay::ledger;
 use windvane_session::Checkpoint;
 
-/// What the journal keeps, by the configuration.
+/// The data that the journal keeps, by the configuration.
 pub fn keep(of: &Journal) -> Keep {
     Keep {
         bytes: of.retain_bytes,

@@ -1,6 +1,6 @@
-//! What a seed draws: strategies and their parameters, the market's rate, and how often each fault
-//! happens. Each kind of fault is absent in about half of the seeds, so that all combinations
-//! occur.
+//! The values that a seed draws: strategies and their parameters, the market's rate, and how often
+//! each fault happens. Each kind of fault is absent in about half of the seeds, so that all
+//! combinations occur.
 //!
 //! The effects of the faults do not belong here.
 

@@ -35,9 +35,9 @@ pub struct Terms {
     pub recv_window_ms: u64,
     /// Requests carry the wallet signature (v3) instead of HMAC (v1).
     pub v3: bool,
-    /// What happens to own open orders at a start: `adopt` or `cancel`.
+    /// The treatment of own open orders at a start: `adopt` or `cancel`.
     pub on_start: String,
-    /// What happens to own open orders, and to positions, at an orderly stop: `cancel`, `keep` or
+    /// The treatment of own open orders, and of positions, at an orderly stop: `cancel`, `keep` or
     /// `flatten`.
     pub on_stop: String,
     /// Reaction to a liquidation or an ADL: `halt`, `pause` or `continue`.

@@ -40,7 +40,7 @@ fn run(changed: Option<Constant>) -> Shown {
     let places_orders = loop {
         if instance
             .log()
-            .contains("ms to leave: what covered it may be over")
+            .contains("ms to be sent: the dead man's switch may have acted already")
         {
             break false;
         }

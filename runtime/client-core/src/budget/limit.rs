@@ -3,7 +3,7 @@
 
 use windvane_protocol::route::Surface;
 
-/// What a limit counts: request weight, or orders.
+/// The unit of a limit: request weight, or orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitKind {
     /// `REQUEST_WEIGHT`: sum of weights, per IP.
@@ -15,7 +15,7 @@ pub enum LimitKind {
 /// One entry of `rateLimits`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// What the limit counts.
+    /// The unit that the limit counts.
     pub kind: LimitKind,
     /// Interval of the limit, in milliseconds.
     pub interval_ms: u64,
@@ -26,7 +26,7 @@ pub struct RateLimit {
 /// Use of one limit, as the venue reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
-    /// What the limit counts.
+    /// The unit that the limit counts.
     pub kind: LimitKind,
     /// Interval of the limit, in milliseconds.
     pub interval_ms: u64,

@@ -191,8 +191,8 @@ pub enum EncodeError {
          set market_data to \"auto\" or \"streams\" to allow it"
     )]
     Undocumented(&'static str),
-    /// The request would leave too long after it was decided.
-    #[error("it waited {} ms to leave: what covered it may be over", .0.as_millis())]
+    /// The request would be sent too long after it was decided.
+    #[error("it waited {} ms to be sent: the dead man's switch may have acted already", .0.as_millis())]
     Late(std::time::Duration),
     /// The amount has more digits than a decimal can hold.
     #[error("quoteOrderQty of {0} units of 1e-8 has more than 28 digits")]

@@ -91,5 +91,8 @@ pub(super) fn list(state: &mut State, call: &Call<'_>) -> Answer {
 }
 
 fn not_approved(address: Address) -> Refusal {
-    Refusal::new(-1130, format!("{address} is not a builder of this account."))
+    Refusal::new(
+        -1130,
+        format!("{address} is not a builder of this account."),
+    )
 }

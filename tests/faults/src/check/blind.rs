@@ -12,7 +12,7 @@ use crate::witness::{Entry, ProcessEvent, RequestId, WitnessEvent};
 /// So a stream that is alive shows something within this time. The runtime doubts it after 15 s.
 const SILENCE_NS: i64 = 20_000_000_000;
 
-/// What is known about a surface.
+/// The known state of a surface.
 #[derive(Debug, Default)]
 struct Sight {
     stream: u64,

@@ -40,8 +40,8 @@ impl KillSwitch {
     }
 }
 
-/// What strategies may still hold on spot after a flatten: the venue accepts no order worth less
-/// than 5, and a commission in the base asset leaves less than a step.
+/// The largest rest that strategies may still hold on spot after a flatten: the venue accepts no
+/// order worth less than 5, and a commission in the base asset leaves less than a step.
 const SPOT_LEFT: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
 
 /// The rule.

@@ -12,7 +12,7 @@ use crate::witness::{Entry, ProcessEvent, RequestId, WitnessEvent};
 pub struct Steps {
     /// Requests for lists and clocks.
     open_requests: BTreeMap<RequestId, (String, Step)>,
-    /// What this process has read, by surface.
+    /// The steps that this process has completed, by surface.
     done: BTreeSet<(String, Step)>,
 }
 

@@ -1,4 +1,4 @@
-//! What an orderly stop leaves behind.
+//! The state after an orderly stop.
 //!
 //! - `cancel`, `flatten`: no own order is open at the venue once the process ended.
 //! - `flatten`: no strategy has a position either, unless the venue refused an order of the stop.

@@ -25,7 +25,7 @@ const AGREE: u32 = 3;
 /// A shorter ban may be over before it is noticed.
 const BAN_S: i64 = 4;
 
-/// What a request needs the trading right for.
+/// The purpose for which a request needs the trading right.
 #[derive(Clone, Debug)]
 enum Needs {
     /// An order: its instrument, and whether it may open something.

@@ -6,7 +6,7 @@ use super::{Choice, Faults, Kind};
 use crate::random::Random;
 use crate::witness::{LimitTerms, StrategyTerms, Terms};
 
-/// Draws `on_stop`: what happens to orders and positions at an orderly stop. Lives without a stop
+/// Draws `on_stop`: the treatment of orders and positions at an orderly stop. Lives without a stop
 /// have the default.
 pub fn on_stop(seed: u64, choice: &Choice, terms: &mut Terms) {
     let mut random = Random::of(seed, "on_stop");

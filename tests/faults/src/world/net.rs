@@ -42,7 +42,7 @@ pub struct Flight {
     watchdog: Option<u32>,
 }
 
-/// What happens to a request and to its response.
+/// The fate of a request and of its response.
 #[derive(Clone, Debug)]
 enum Fate {
     /// It is answered normally.
