@@ -8,9 +8,11 @@
 //! from the root too, several files of one folder as `runtime/model/src/{ids,order}.rs`. A path that
 //! is relative to something else is a fault.
 //!
-//! `docs/promises.md` names tests, rules of the fault simulator and planted bugs in tables, each row
-//! with its file. The file must have them (see [`promised`]). A promise that is named by its number is
-//! cited with its anchor, as a link or in parentheses (see [`promises_without_anchor`]).
+//! `docs/promises.md` names tests, rules of the fault simulator and planted bugs in tables, each
+//! row with its file. The file must have them (see [`promised`]). A promise that is named by its
+//! number is cited with its anchor, as a link or in parentheses (see [`promises_without_anchor`]).
+//! A comment cites a page of `docs/interface` with an anchor; that of the first heading is for the
+//! whole page.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -416,6 +418,22 @@ fn every_numbered_promise_has_its_anchor() {
     for (path, text) in files() {
         let found = promises_without_anchor(&text);
         faults.extend(found.iter().map(|one| format!("{}: {one}", path.display())));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn comments_cite_the_interface_with_an_anchor() {
+    let mut faults = Vec::new();
+    for (path, text) in files() {
+        if path.extension().is_none_or(|ending| ending != "rs") {
+            continue;
+        }
+        let comments = text.lines().map(str::trim_start);
+        let comments = comments.filter(|line| line.starts_with("//"));
+        let cited = comments.flat_map(citations);
+        let bare = cited.filter(|page| page.starts_with("docs/interface/") && !page.contains('#'));
+        faults.extend(bare.map(|page| format!("{}: {page}", path.display())));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
