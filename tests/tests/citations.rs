@@ -8,8 +8,11 @@
 //! from the root too, several files of one folder as `runtime/model/src/{ids,order}.rs`. A path that
 //! is relative to something else is a fault.
 //!
-//! `docs/promises.md` names tests, rules of the fault simulator and planted bugs in tables, each row
-//! with its file. The file must have them (see [`promised`]).
+//! `docs/promises.md` names tests, rules of the fault simulator and planted bugs in tables, each
+//! row with its file. The file must have them (see [`promised`]). A promise that is named by its
+//! number is cited with its anchor, as a link or in parentheses (see [`promises_without_anchor`]).
+//! A comment cites a page of `docs/interface` with an anchor; that of the first heading is for the
+//! whole page.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -340,6 +343,31 @@ fn numbered(text: &str) -> Option<String> {
     })
 }
 
+/// Promises that a text names by their number without the anchor of the page right after it. Line
+/// breaks inside of comments do not matter.
+fn promises_without_anchor(text: &str) -> Vec<String> {
+    let words = text.split_whitespace();
+    let words = words.filter(|word| !matches!(*word, "//" | "///" | "//!" | "#" | ">"));
+    let text = words.collect::<Vec<_>>().join(" ");
+    let lower = text.to_ascii_lowercase();
+    let mut found = Vec::new();
+    for (at, name) in lower.match_indices("promise ") {
+        let rest = &lower[at + name.len()..];
+        let end = rest.find(|letter: char| !letter.is_ascii_digit());
+        let (number, after) = rest.split_at(end.unwrap_or(rest.len()));
+        // A link or parentheses, with the page in the same folder or in another one.
+        let target = after.trim_start_matches("](").trim_start_matches(" (");
+        let folders = target.find("promises.md#").unwrap_or(target.len());
+        let anchor = target[folders..].strip_prefix("promises.md#");
+        let is_cited = target[..folders].chars().all(is_of_a_path)
+            && anchor.is_some_and(|anchor| anchor.starts_with(&format!("{number}-")));
+        if !number.is_empty() && !is_cited {
+            found.push(format!("promise {number}"));
+        }
+    }
+    found
+}
+
 #[test]
 fn every_cited_page_and_heading_exists() {
     let files = files();
@@ -382,6 +410,32 @@ fn promises_name_tests_and_rules_that_exist() {
         faults.extend(absent.map(|one| format!("{one:?} is not in {paths:?}")));
     }
     assert!(faults.is_empty(), "{PROMISES}:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn every_numbered_promise_has_its_anchor() {
+    let mut faults = Vec::new();
+    for (path, text) in files() {
+        let found = promises_without_anchor(&text);
+        faults.extend(found.iter().map(|one| format!("{}: {one}", path.display())));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn comments_cite_the_interface_with_an_anchor() {
+    let mut faults = Vec::new();
+    for (path, text) in files() {
+        if path.extension().is_none_or(|ending| ending != "rs") {
+            continue;
+        }
+        let comments = text.lines().map(str::trim_start);
+        let comments = comments.filter(|line| line.starts_with("//"));
+        let cited = comments.flat_map(citations);
+        let bare = cited.filter(|page| page.starts_with("docs/interface/") && !page.contains('#'));
+        faults.extend(bare.map(|page| format!("{}: {page}", path.display())));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]
@@ -446,6 +500,28 @@ fn rows_of_promises_name_tests_rules_and_bugs() {
     assert_eq!(second, (vec![text("a-bug")], vec!["tests/c.rs".to_owned()]));
     assert!(first.0[0].is_in("fn a_b() {") && !first.0[0].is_in("fn a_bc() {"));
     assert!(second.0[0].is_in("Bug \"a-bug\"") && !second.0[0].is_in("a-bug"));
+}
+
+#[test]
+fn a_promise_without_its_anchor_is_found() {
+    let name = "Promise";
+    let page = "docs/promises.md";
+    for cited in [
+        format!("//! {name} 4 ({page}#4-a): b"),
+        format!("//! {name}\n//! 4\n//! ({page}#4-a)"),
+        format!("[{name} 12](../promises.md#12-a)"),
+        "a promise to 4 people; promises 4".to_owned(),
+    ] {
+        assert_eq!(promises_without_anchor(&cited), [""; 0], "{cited}");
+    }
+    for bare in [
+        format!("//! {name} 4: b ({page}#4-a)"),
+        format!("({name}\n    /// 4)."),
+        format!("{name} 4 ({page}#5-a)"),
+    ] {
+        let found = promises_without_anchor(&bare);
+        assert_eq!(found, [format!("promise {}", 4)], "{bare}");
+    }
 }
 
 #[test]

@@ -274,8 +274,8 @@ fn a_watchdog_honours_a_ban_that_its_run_received() {
 fn a_watchdog_cancels_above_the_documented_weight() {
     let setup = Setup::new("48", 3);
     let instance = setup.start(3);
-    // The venue allows a weight of 6,000 a minute, the sample of docs/interface/limits.md is 1,200.
-    // Each of these requests costs 20.
+    // The venue allows a weight of 6,000 a minute, the sample of
+    // docs/interface/limits.md#limits-in-force is 1,200. Each of these requests costs 20.
     let depth = ["symbol=BTCUSDT".to_owned(), "limit=1000".to_owned()];
     for _ in 0..70 {
         setup.venue.answer("v1", "spot.depth", &depth);

@@ -23,8 +23,8 @@ pub struct EngineConfig {
     pub limits: RiskLimits,
     /// Hedge mode if true, one-way mode otherwise. The runtime never changes the mode.
     pub hedge_mode: bool,
-    /// The epoch in client order ids. Each process uses a new one, so ids are never reused (promise
-    /// 1).
+    /// The epoch in client order ids. Each process uses a new one, so ids are never reused
+    /// (docs/promises.md#1-order-ids).
     pub epoch: u64,
     /// The initial balances of the account.
     pub balances: Vec<(Surface, AssetId, Amount)>,

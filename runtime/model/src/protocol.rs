@@ -16,7 +16,7 @@ pub use crate::statement::{BalanceUpdate, Fill, OrderReport, PositionUpdate};
 /// A request to the venue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
-    /// Place order (docs/interface/orders.md).
+    /// Place order (docs/interface/orders.md#routes).
     Place(NewOrder),
     /// Place multiple orders, at most 5 (docs/interface/orders.md#place-several-orders).
     PlaceBatch(Vec<NewOrder>),

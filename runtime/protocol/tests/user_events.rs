@@ -1,5 +1,5 @@
-//! Events of the user streams, in the shapes of docs/interface/user-stream.md and in those that
-//! break clients.
+//! Events of the user streams, in the shapes of docs/interface/user-stream.md#user-stream and in
+//! those that break clients.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

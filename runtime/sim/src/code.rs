@@ -1,4 +1,4 @@
-//! The error codes (docs/interface/errors.md) that this venue uses, with their messages.
+//! The error codes (docs/interface/errors.md#errors) that this venue uses, with their messages.
 
 use windvane_model::protocol::Refusal;
 

@@ -1,5 +1,6 @@
-//! User events with all fields of their wire format (docs/interface/user-stream.md), for a server
-//! that sends that format. The engine's [`UserEvent`](windvane_model::protocol::UserEvent) has fewer fields: only those that a
+//! User events with all fields of their wire format (docs/interface/user-stream.md#user-stream),
+//! for a server that sends that format. The engine's
+//! [`UserEvent`](windvane_model::protocol::UserEvent) has fewer fields: only those that a
 //! strategy's runtime uses.
 //!
 //! A venue made with [`Venue::with_stream`](crate::Venue::with_stream) returns every user event through [`Venue::poll_stream`](crate::Venue::poll_stream)

@@ -1,5 +1,5 @@
-//! Tests of every parameter and filter rule of docs/interface/orders.md, with the code of each
-//! violation.
+//! Tests of every parameter and filter rule of docs/interface/orders.md#orders, with the code of
+//! each violation.
 
 mod common;
 

@@ -1,7 +1,7 @@
 //! Waits that the venue demands after it refused a request for a limit. After a 429, 418 or 403,
 //! nothing may be sent to a surface until the wait is over: any request causes or extends a ban
-//! (docs/interface/limits.md). The 429 of the order limit concerns one account, and stops only new
-//! orders.
+//! (docs/interface/limits.md#429-418-and-bans). The 429 of the order limit concerns one account,
+//! and stops only new orders.
 
 use serde::{Deserialize, Serialize};
 use windvane_model::ids::Time;

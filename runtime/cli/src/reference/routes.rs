@@ -1,4 +1,4 @@
-//! `docs/interface/routes.md`, from the route table.
+//! `docs/interface/routes.md#routes`, from the route table.
 
 use std::fmt::Write as _;
 

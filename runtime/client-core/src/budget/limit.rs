@@ -1,5 +1,5 @@
 //! Limits as the venue states them: `rateLimits` of exchange information, and the headers that
-//! report current use (docs/interface/limits.md).
+//! report current use (docs/interface/limits.md#headers).
 
 use windvane_protocol::route::Surface;
 

@@ -1,6 +1,6 @@
 //! Decides what may be sent now. Weights and order counts are planned before sending and corrected
-//! by the venue's responses (docs/interface/limits.md). Time is an argument, in milliseconds of any
-//! clock that never goes back.
+//! by the venue's responses (docs/interface/limits.md#counters). Time is an argument, in
+//! milliseconds of any clock that never goes back.
 //!
 //! This module does no IO, does not wait, and never decides to send a request again.
 

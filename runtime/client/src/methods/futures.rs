@@ -1,5 +1,5 @@
-//! Orders, account and positions of the futures surface (docs/interface/orders.md,
-//! docs/interface/futures.md, docs/interface/account.md#futures-account-routes).
+//! Orders, account and positions of the futures surface (docs/interface/orders.md#futures-order,
+//! docs/interface/futures.md#futures, docs/interface/account.md#futures-account-routes).
 
 use windvane_protocol::wire::futures::{
     AllOrders, BatchOrders, CancelAllOrders, CancelBatchOrders, CancelOrder, ChangeLeverage,

@@ -1,4 +1,5 @@
-//! Orders and account of the spot surface (docs/interface/orders.md, docs/interface/account.md).
+//! Orders and account of the spot surface (docs/interface/orders.md#spot-order,
+//! docs/interface/account.md#spot-account).
 
 use windvane_protocol::wire::spot::{
     AllOrders, CancelAllOrders, CancelOrder, CloseListenKey, CreateListenKey, GetAccount,

@@ -1,6 +1,6 @@
-//! Transfers, withdrawals and API keys of the spot surface (docs/interface/account.md). They move
-//! assets or give access to them: settle an unknown outcome with a query, and never send the
-//! request again.
+//! Transfers, withdrawals and API keys of the spot surface
+//! (docs/interface/account.md#account). They move assets or give access to them:
+//! settle an unknown outcome with a query, and never send the request again.
 
 use windvane_protocol::route::Surface;
 use windvane_protocol::sign::Stamp;

@@ -1,5 +1,5 @@
-//! Promise 1: own orders that another process sent are adopted or cancelled. Outside orders are
-//! never changed.
+//! Promise 1 (docs/promises.md#1-order-ids): own orders that another process sent are adopted or
+//! cancelled. Outside orders are never changed.
 
 use windvane_model::event::EventKind;
 use windvane_model::live::OnStart;

@@ -1,5 +1,5 @@
-//! Promise 4: no order is sent without an armed countdown, and no countdown is renewed while the
-//! run is not healthy.
+//! Promise 4 (docs/promises.md#4-dead-mans-switch): no order is sent without an armed countdown, and
+//! no countdown is renewed while the run is not healthy.
 
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::HeartbeatNotice;

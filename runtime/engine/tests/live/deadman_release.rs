@@ -1,5 +1,5 @@
-//! Promise 4 after the last order of a symbol ended: its countdown is disarmed, and new orders wait
-//! until the next countdown can be armed.
+//! Promise 4 (docs/promises.md#4-dead-mans-switch) after the last order of a symbol ended: its
+//! countdown is disarmed, and new orders wait until the next countdown can be armed.
 
 use windvane_model::input::Command;
 use windvane_model::live::{LiveInput, OnStop};

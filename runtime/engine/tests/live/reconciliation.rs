@@ -1,4 +1,5 @@
-//! Promise 3: the venue is the authority, and an empty list never clears anything.
+//! Promise 3 (docs/promises.md#3-the-venue-is-the-authority): the venue is the authority, and an
+//! empty list never clears anything.
 
 use windvane_engine::engine::Purpose;
 use windvane_model::effect::Adjustment;

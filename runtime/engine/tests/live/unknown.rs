@@ -1,4 +1,5 @@
-//! Promise 2: an unknown outcome stays unknown until evidence shows what happened to the order.
+//! Promise 2 (docs/promises.md#2-unknown-is-a-state): an unknown outcome stays unknown until evidence
+//! shows what happened to the order.
 
 use windvane_model::effect::Adjustment;
 use windvane_model::order_state::OrderState;

@@ -1,5 +1,5 @@
-//! Promise 4 on spot: no order is sent without a watchdog process that received a heartbeat, and no
-//! heartbeat is sent while the run is not healthy.
+//! Promise 4 (docs/promises.md#4-dead-mans-switch) on spot: no order is sent without a watchdog
+//! process that received a heartbeat, and no heartbeat is sent while the run is not healthy.
 
 use windvane_model::config::EngineConfig;
 use windvane_model::degraded_reason::DegradedReason;

@@ -44,8 +44,8 @@ macro_rules! rules {
                 match self { $(Self::$item => $name,)* }
             }
 
-            /// The venue's code for this rule (docs/interface/errors.md). It is the most similar
-            /// code if the documents define none, and 0 for our own limits.
+            /// The venue's code for this rule (docs/interface/errors.md#errors). It is the most
+            /// similar code if the documents define none, and 0 for our own limits.
             pub const fn code(self) -> i32 {
                 match self { $(Self::$item => $code,)* }
             }

@@ -1,6 +1,6 @@
-//! A second implementation of the rules, directly from the formulas of docs/interface/orders.md, in
-//! exact decimals and without regard for speed. It uses only the public types of
-//! `windvane_model::rules`.
+//! A second implementation of the rules, directly from the formulas of
+//! docs/interface/orders.md#filters, in exact decimals and without regard for speed. It uses only
+//! the public types of `windvane_model::rules`.
 //!
 //! Decimals have 28 digits, so callers use only numbers whose products fit.
 

@@ -1,5 +1,6 @@
-//! Futures account, order, agent and builder routes (docs/interface/orders.md,
-//! docs/interface/futures.md, docs/interface/account.md#futures-account-routes) as data.
+//! Futures account, order, agent and builder routes (docs/interface/orders.md#routes,
+//! docs/interface/futures.md#agent-and-builder-routes,
+//! docs/interface/account.md#futures-account-routes) as data.
 
 use super::enums::{POSITION_SIDE, SIDE, TIME_IN_FORCE, TRANSFER_KIND, WORKING_TYPE};
 use super::orders::FUTURES_ORDER_TYPE;

@@ -1,4 +1,5 @@
-//! Spot account and order routes (docs/interface/orders.md, docs/interface/account.md) as data.
+//! Spot account and order routes (docs/interface/orders.md#routes,
+//! docs/interface/account.md#spot-account) as data.
 
 use super::enums::{SIDE, TIME_IN_FORCE, TRANSFER_KIND};
 use super::orders::SPOT_ORDER_TYPE;

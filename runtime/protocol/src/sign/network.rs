@@ -1,6 +1,6 @@
 //! The environments of the service, and the names of chains.
 
-/// The environment of the service (docs/interface/conventions.md).
+/// The environment of the service (docs/interface/conventions.md#surfaces).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Network {
     /// Production.

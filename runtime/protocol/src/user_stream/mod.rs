@@ -1,6 +1,6 @@
-//! The events of the user streams as types (docs/interface/user-stream.md). This module only
-//! parses; a server formats its own frames. It has no state: the reader handles order of arrival,
-//! duplicates and gaps.
+//! The events of the user streams as types (docs/interface/user-stream.md#user-stream). This module
+//! only parses; a server formats its own frames. It has no state: the reader handles order of
+//! arrival, duplicates and gaps.
 //!
 //! In busy periods payloads may arrive out of order
 //! (docs/interface/user-stream.md#order-of-events), and they may arrive more than once

@@ -1,5 +1,5 @@
-//! Requests and responses of the chain API (docs/interface/chain.md). [`crate::sign`] adds
-//! signatures and nonces that are not given.
+//! Requests and responses of the chain API (docs/interface/chain.md#chain-routes). [`crate::sign`]
+//! adds signatures and nonces that are not given.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Records of market data that both surfaces share (docs/interface/market-data.md), and a parser
-//! for arrays by position.
+//! Records of market data that both surfaces share (docs/interface/market-data.md#market-data), and a
+//! parser for arrays by position.
 
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -69,7 +69,7 @@ pub struct Level {
     pub quantity: Exact,
 }
 
-/// One kline (docs/interface/market-data.md#klines), an array of 11 or 12 entries.
+/// One kline (docs/interface/market-data.md#market-data), an array of 11 or 12 entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kline {
     /// Open time, milliseconds: it identifies a kline.
@@ -96,7 +96,7 @@ pub struct Kline {
     pub taker_buy_quote_volume: Exact,
 }
 
-/// One kline of index or mark prices (docs/interface/market-data.md#klines). Its volumes are
+/// One kline of index or mark prices (docs/interface/market-data.md#market-data). Its volumes are
 /// placeholders and are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriceKline {

@@ -1,4 +1,4 @@
-//! Weights per IP, order counts per account, and bans (docs/interface/limits.md).
+//! Weights per IP, order counts per account, and bans (docs/interface/limits.md#limits-in-force).
 //!
 //! - Intervals begin at whole minutes (and whole 10 seconds) of the clock, as `rateLimits`
 //!   describes them. Every response reports the used weight in `X-MBX-USED-WEIGHT-1M`.

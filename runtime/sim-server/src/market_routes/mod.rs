@@ -1,5 +1,6 @@
-//! Handlers of the market data routes of both surfaces (docs/interface/market-data.md). They only
-//! read the board, and the limits in force.
+//! Handlers of the market data routes of both surfaces
+//! (docs/interface/market-data.md#market-data). They only read the board, and the limits
+//! in force.
 
 mod bars;
 mod exchange_info;

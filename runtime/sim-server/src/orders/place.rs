@@ -23,8 +23,8 @@ const BATCH_MAX: usize = 5;
 /// Code for a client order id that is already used (docs/interface/errors.md#40xx).
 const DUPLICATE_ID: i32 = -4116;
 
-/// Place order (docs/interface/orders.md), New order and Place order with builder code
-/// (docs/interface/futures.md#orders-with-a-builder-code).
+/// Place order (docs/interface/orders.md#routes), New order and Place order with
+/// builder code (docs/interface/futures.md#orders-with-a-builder-code).
 pub(super) fn new_order(state: &mut State, call: &Call<'_>) -> Answer {
     let id = call.account()?;
     let new = read(state, call, id, call.params)?;
@@ -187,7 +187,7 @@ fn duplicate(state: &State, mut refusal: Refusal) -> Refusal {
 }
 
 /// Whether the response is ACK, which is the default of futures
-/// (docs/interface/orders.md#place-a-futures-order).
+/// (docs/interface/orders.md#routes).
 fn acknowledged(state: &State, params: &Params) -> bool {
     let as_it_is = state.choices.of::<AckAnswer>() == AckAnswer::Current;
     let kind = params.get("newOrderRespType");

@@ -1,4 +1,4 @@
-//! Positions, leverage and margin (docs/interface/futures.md).
+//! Positions, leverage and margin (docs/interface/futures.md#leverage).
 
 use serde_json::{Map, Value, json};
 use windvane_model::protocol::{Reply, Request};

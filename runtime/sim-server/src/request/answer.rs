@@ -23,7 +23,7 @@ impl Body {
 pub(crate) struct Refusal {
     /// HTTP status.
     pub(crate) status: u16,
-    /// Code of the table (docs/interface/errors.md).
+    /// Code of the table (docs/interface/errors.md#error-payload).
     pub(crate) code: i32,
     /// Error message.
     pub(crate) msg: String,

@@ -1,5 +1,5 @@
-//! User events in the venue's own form (docs/interface/user-stream.md), sent to the streams of the
-//! account's listen key. An event without a listener is also kept in the history.
+//! User events in the venue's own form (docs/interface/user-stream.md#user-stream), sent to the
+//! streams of the account's listen key. An event without a listener is also kept in the history.
 
 mod builder_fee;
 mod delivery;

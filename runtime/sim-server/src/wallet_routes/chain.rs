@@ -1,5 +1,5 @@
 //! Chain routes that move no money: account status, staking total, deposit address
-//! (docs/interface/chain.md).
+//! (docs/interface/chain.md#chain-routes).
 
 use serde_json::json;
 

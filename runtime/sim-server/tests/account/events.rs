@@ -1,4 +1,5 @@
-//! User streams: order and exact form of the events (docs/interface/user-stream.md).
+//! User streams: order and exact form of the events
+//! (docs/interface/user-stream.md#order-of-events).
 
 use std::collections::BTreeSet;
 use std::time::Duration;

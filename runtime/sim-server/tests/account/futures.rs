@@ -1,5 +1,5 @@
-//! Futures orders, positions and settings (docs/interface/orders.md, docs/interface/futures.md,
-//! docs/interface/account.md#futures-account-routes).
+//! Futures orders, positions and settings (docs/interface/orders.md#futures-order,
+//! docs/interface/futures.md#futures, docs/interface/account.md#futures-account-routes).
 
 use std::collections::BTreeSet;
 

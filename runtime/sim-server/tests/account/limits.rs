@@ -1,4 +1,4 @@
-//! Weights, order counts, 429 and 418 (docs/interface/limits.md).
+//! Weights, order counts, 429 and 418 (docs/interface/limits.md#429-418-and-bans).
 
 use windvane_sim_server::LimitSettings;
 

@@ -1,4 +1,5 @@
-//! Spot orders and account (docs/interface/orders.md, docs/interface/account.md).
+//! Spot orders and account (docs/interface/orders.md#spot-order,
+//! docs/interface/account.md#spot-account).
 
 use std::collections::BTreeSet;
 

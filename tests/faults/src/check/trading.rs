@@ -2,7 +2,7 @@
 //! it was notified that its key, its account or its address may not trade. Its strategies open
 //! nothing on an instrument right after the venue reported that the instrument accepts no orders.
 //!
-//! The rule is written from the codes of docs/interface/errors.md. One response about the key
+//! The rule is written from the codes of docs/interface/errors.md#blame. One response about the key
 //! proves nothing. Three in a row on routes that need the trading right are proof, if no such
 //! request is accepted in between.
 

@@ -1,4 +1,5 @@
-//! The futures account: modes, balances, trades, income, listen keys (docs/interface/account.md).
+//! The futures account: modes, balances, trades, income, listen keys
+//! (docs/interface/account.md#futures-account-routes).
 
 use windvane_model::{PositionSide, Side};
 

@@ -1,4 +1,4 @@
-//! Requests and responses of the futures surface (docs/interface/futures.md,
+//! Requests and responses of the futures surface (docs/interface/futures.md#futures,
 //! docs/interface/account.md#futures-account-routes).
 
 mod account;

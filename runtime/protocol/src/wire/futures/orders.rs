@@ -1,4 +1,4 @@
-//! Futures orders (docs/interface/orders.md): placing, cancelling, querying.
+//! Futures orders (docs/interface/orders.md#futures-order): placing, cancelling, querying.
 
 use rust_decimal::Decimal;
 use windvane_model::{OrderStatus, OrderType, PositionSide, Side, TimeInForce, WorkingType};

@@ -1,4 +1,4 @@
-//! Futures positions: leverage, margin, risk (docs/interface/futures.md).
+//! Futures positions: leverage, margin, risk (docs/interface/futures.md#position-risk).
 
 use rust_decimal::Decimal;
 use windvane_model::PositionSide;

@@ -1,4 +1,4 @@
-//! The spot account (docs/interface/account.md): balances, trades, listen keys.
+//! The spot account (docs/interface/account.md#spot-account): balances, trades, listen keys.
 
 use windvane_model::Side;
 

@@ -1,5 +1,5 @@
-//! Requests and responses of the spot surface (docs/interface/orders.md,
-//! docs/interface/account.md).
+//! Requests and responses of the spot surface (docs/interface/orders.md#spot-order,
+//! docs/interface/account.md#spot-account).
 
 mod account;
 mod market;

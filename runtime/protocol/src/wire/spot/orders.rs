@@ -1,4 +1,4 @@
-//! Spot orders (docs/interface/orders.md): placing, cancelling, querying.
+//! Spot orders (docs/interface/orders.md#spot-order): placing, cancelling, querying.
 
 use rust_decimal::Decimal;
 use windvane_model::{OrderType, Side, TimeInForce};

@@ -1,5 +1,6 @@
-//! Transfers, withdrawals and API keys of the spot surface (docs/interface/account.md).
-//! [`crate::sign`] adds signatures and nonces that are not given.
+//! Transfers, withdrawals and API keys of the spot surface
+//! (docs/interface/account.md#account). [`crate::sign`] adds signatures and
+//! nonces that are not given.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ use crate::wire::fields::{record, request};
 use crate::wire::scalar::{Exact, Whole};
 
 request! {
-    /// Perp-spot transfer (docs/interface/account.md#transfers-between-wallets).
+    /// Perp-spot transfer (docs/interface/account.md#account).
     WalletTransfer = "spot.wallet_transfer" -> TransferResult {
         amount: Decimal = "amount",
         asset: String = "asset",
