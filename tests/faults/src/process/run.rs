@@ -68,7 +68,7 @@ impl Process {
             Output::Send(call) => self.send(call),
             Output::Abandon(id) => self.abandon(id),
             Output::KillSwitch(kill_switches) => {
-                self.outs.push_back(Out::KillSwitches(kill_switches))
+                self.outs.push_back(Out::KillSwitches(kill_switches));
             }
             Output::Handed { request, .. } => {
                 let top = shown::top(session, &request);
