@@ -10,7 +10,7 @@ fn published() -> Published {
     let status = Status {
         state: State::Degraded,
         version: "0.1.0".into(),
-        doubts: vec!["a".into(), "b".into()],
+        degraded_reasons: vec!["a".into(), "b".into()],
         ..Status::default()
     };
     let strategy = Strategy {
@@ -59,6 +59,7 @@ fn states_and_strategies_are_shown_as_published() {
     let text = Metrics::detached().text(&published(), &Heartbeat::new());
     for line in [
         "windvane_state{state=\"degraded\"} 1",
+        "windvane_degraded_reasons 2",
         "windvane_state{state=\"ready\"} 0",
         "windvane_doubts 2",
         "windvane_info{version=\"0.1.0\",mode=\"paper\"} 1",
