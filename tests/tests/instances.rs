@@ -63,7 +63,9 @@ fn has_begun(status: &Value) -> bool {
 }
 
 fn sees_another(status: &Value) -> bool {
-    status["doubts"].to_string().contains("another instance")
+    status["degraded_reasons"]
+        .to_string()
+        .contains("another instance")
 }
 
 fn status_of(venue: &Venue, id: &str) -> String {
@@ -190,7 +192,10 @@ fn a_wiped_folder_adopts_its_orders_after_the_watch() {
     let is_over = |status: &Value| status["state"] != "syncing";
     let (status, _) = instance.until_shown(&admin, "/api/status", PATIENCE, &is_over);
     if status["state"] == "degraded" {
-        assert!(status["doubts"].to_string().contains("resume"), "{status}");
+        assert!(
+            status["degraded_reasons"].to_string().contains("resume"),
+            "{status}"
+        );
         admin.command("/api/resume");
     }
     until(&mut instance, "ready");
@@ -220,10 +225,10 @@ fn a_running_instance_degrades_when_it_sees_another() {
     let other = own_form("other");
     place(&venue, &other);
     let status = until(&mut instance, "degraded");
-    let doubts = status["doubts"].to_string();
+    let reasons = status["degraded_reasons"].to_string();
     assert!(
-        doubts.contains("another instance") && doubts.contains(&other),
-        "{doubts}"
+        reasons.contains("another instance") && reasons.contains(&other),
+        "{reasons}"
     );
     assert_eq!(
         status_of(&venue, &other),

@@ -90,7 +90,7 @@ fn a_simulated_account_survives_kills_exactly() {
 
     let mut instance = Launch::paper(&venue, &data).start();
     instance.until("status", &|status| {
-        status["state"] == "halted" && status["doubts"] == json!([])
+        status["state"] == "halted" && status["degraded_reasons"] == json!([])
     });
     assert_eq!(verbs.map(|verb| reported(&instance, verb)), before, "{log}");
     agrees(&instance.log(), 4);
@@ -155,7 +155,7 @@ fn a_kill_switch_known_only_from_its_file_replays() {
 
         let mut instance = launch(&lost);
         instance.until("status", &|status| {
-            status["state"] == "halted" && status["doubts"] == json!([])
+            status["state"] == "halted" && status["degraded_reasons"] == json!([])
         });
         instance.until("orders", &|orders| *orders == json!([]));
         if word == "flatten" {

@@ -150,7 +150,7 @@ fn a_halt_survives_a_kill_until_resume() {
 
     let mut instance = Instance::start(&venue, &data);
     let started = instance.until("status", &|status| {
-        status["state"] == "halted" && status["doubts"] == json!([])
+        status["state"] == "halted" && status["degraded_reasons"] == json!([])
     });
     assert_eq!(started["open_orders"], 0);
     instance.answer("resume");
@@ -199,7 +199,7 @@ fn a_folder_of_another_venue_is_paused_until_resume() {
 
     let mut instance = Instance::start(&second, &data);
     let started = instance.until("status", &|status| {
-        status["state"] == "paused" && status["doubts"] == json!([])
+        status["state"] == "paused" && status["degraded_reasons"] == json!([])
     });
     let reason = started["reason"].as_str().unwrap();
     assert!(
@@ -212,7 +212,7 @@ fn a_folder_of_another_venue_is_paused_until_resume() {
     // The operator has not resumed yet, so the next start must be paused too.
     let mut instance = Instance::start(&second, &data);
     instance.until("status", &|status| {
-        status["state"] == "paused" && status["doubts"] == json!([])
+        status["state"] == "paused" && status["degraded_reasons"] == json!([])
     });
     assert_eq!(second.account()["accepted"]["total"], 0);
     instance.answer("resume");

@@ -335,8 +335,8 @@ fn external_changes_are_reported_and_left_alone() {
     setup.compare(&mut instance);
     act(json!({"act": "position_mode", "hedge": true}));
     instance.until("status", &|status| {
-        let doubts = status["doubts"].as_array().unwrap();
-        doubts.contains(&json!(
+        let reasons = status["degraded_reasons"].as_array().unwrap();
+        reasons.contains(&json!(
             "the account's position mode differs from the configured one"
         ))
     });

@@ -199,8 +199,8 @@ fn a_killed_watchdog_is_replaced_before_new_orders_leave() {
     setup.venue.control("/faults", &away);
     watchdogs::kill(&first[0]);
     let unwatched = |status: &Value| {
-        let doubts = status["doubts"].as_array().unwrap();
-        doubts.contains(&json!("no watchdog process covers spot orders"))
+        let reasons = status["degraded_reasons"].as_array().unwrap();
+        reasons.contains(&json!("no watchdog process covers spot orders"))
     };
     instance.until("status", &unwatched);
     let accepted = setup.accepted();

@@ -29,11 +29,7 @@ impl Bench {
     pub(crate) fn run(&self) -> Result<(), String> {
         let begin = SystemTime::now();
         let mut count = 0;
-        for (package, target) in targets()? {
-            let is_chosen = self.targets.is_empty() || self.targets.contains(&target);
-            if !is_chosen || NOT_CRITERION.contains(&target.as_str()) {
-                continue;
-            }
+        for (package, target) in self.chosen(targets()?)? {
             let cargo = Cargo::new("bench").package(&package);
             let mut cargo = cargo.arguments(["--bench", &target, "--", "--noplot"]);
             if let Some(name) = &self.save {
@@ -52,6 +48,26 @@ impl Bench {
             ));
         }
         print(begin)
+    }
+
+    /// The chosen targets of criterion.
+    fn chosen(&self, all: Vec<(String, String)>) -> Result<Vec<(String, String)>, String> {
+        let (mut chosen, mut others) = (Vec::new(), Vec::new());
+        for (package, target) in all {
+            if NOT_CRITERION.contains(&target.as_str()) {
+                others.push((package, target));
+            } else if self.targets.is_empty() || self.targets.contains(&target) {
+                chosen.push((package, target));
+            }
+        }
+        let mut others = others.into_iter();
+        match others.find(|(_, target)| self.targets.contains(target)) {
+            Some((package, target)) => Err(format!(
+                "the benchmark {target} is a program of its own: run it with `cargo bench -p \
+                 {package} --bench {target}`"
+            )),
+            None => Ok(chosen),
+        }
     }
 }
 
@@ -139,6 +155,22 @@ fn time(ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_benchmark_without_criterion_has_its_own_command() {
+        let all = || {
+            let of = |package: &str, target: &str| (package.to_owned(), target.to_owned());
+            vec![of("engine", "engine"), of("windvane", "latency")]
+        };
+        let bench = |targets: &[&str]| Bench {
+            targets: targets.iter().map(|&target| target.to_owned()).collect(),
+            save: None,
+            against: None,
+        };
+        assert_eq!(bench(&[]).chosen(all()).unwrap().len(), 1);
+        let error = bench(&["engine", "latency"]).chosen(all()).unwrap_err();
+        assert!(error.ends_with("`cargo bench -p windvane --bench latency`"));
+    }
 
     #[test]
     fn the_mean_is_read_from_estimates() {

@@ -33,7 +33,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Write the generated pages: commands, configuration, routes
+    /// Write the five generated pages: commands, configuration, routes, metrics, rules of intents
     Docs {
         /// Write nothing; exit code 1 and the first difference if a page is not up to date
         #[arg(long)]

@@ -95,8 +95,10 @@ pub struct Status {
     pub epoch: u64,
     /// Milliseconds since the process started.
     pub uptime_ms: u64,
-    /// The degraded reasons, one sentence each; empty while the run is not degraded.
-    pub doubts: Vec<String>,
+    /// The degraded reasons, one sentence each; empty while the run is not degraded. In JSON they
+    /// also have their old name, `doubts`, which is deprecated.
+    #[serde(flatten, with = "degraded_reasons")]
+    pub degraded_reasons: Vec<String>,
     /// Whether each account and instrument can trade, and why not.
     #[serde(default)]
     pub trading: Vec<Trading>,
@@ -122,6 +124,44 @@ pub struct Status {
     /// Closes that were requested and are not finished.
     #[serde(default)]
     pub closes: Vec<Close>,
+}
+
+/// The degraded reasons in JSON: `degraded_reasons`, and the same list under `doubts`, the name in
+/// earlier versions. A reader accepts either, because the instance may be older than its client.
+mod degraded_reasons {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize)]
+    struct Written<'a> {
+        degraded_reasons: &'a [String],
+        doubts: &'a [String],
+    }
+
+    #[derive(Deserialize)]
+    struct Read {
+        degraded_reasons: Option<Vec<String>>,
+        doubts: Option<Vec<String>>,
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        reasons: &[String],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let written = Written {
+            degraded_reasons: reasons,
+            doubts: reasons,
+        };
+        written.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<String>, D::Error> {
+        let read = Read::deserialize(deserializer)?;
+        let reasons = read.degraded_reasons.or(read.doubts);
+        reasons.ok_or_else(|| D::Error::missing_field("degraded_reasons"))
+    }
 }
 
 /// A strategy whose positions are being closed, and the reasons why the close waits.

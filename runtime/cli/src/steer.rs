@@ -31,7 +31,8 @@ pub(super) struct Instance {
 impl Instance {
     /// Sends a query and prints the response.
     pub(super) fn query(&self, query: Query) -> Result<(), Failure> {
-        let answer = self.with_admin(async |admin| admin.get::<Value>(query).await)?;
+        let mut answer = self.with_admin(async |admin| admin.get::<Value>(query).await)?;
+        name_degraded_reasons(&mut answer);
         self.show(&answer)
     }
 
@@ -108,11 +109,27 @@ impl Instance {
     }
 }
 
+/// Gives the degraded reasons their present name in the status of an older instance, which has them
+/// only under `doubts`.
+fn name_degraded_reasons(answer: &mut Value) {
+    let Some(members) = answer.as_object_mut() else {
+        return;
+    };
+    if let Some(reasons) = members.get(OLD_DEGRADED_REASONS).cloned() {
+        members.entry("degraded_reasons").or_insert(reasons);
+    }
+}
+
+/// The deprecated name of `degraded_reasons`. It is in the JSON, but not in the text for people.
+const OLD_DEGRADED_REASONS: &str = "doubts";
+
 /// Formats a response for people: one line per member of an object, or a table for a list.
 fn spoken(value: &Value) -> String {
     match value {
         Value::Object(members) => {
-            let lines = members.iter().flat_map(|(name, value)| {
+            let members = members.iter();
+            let present = members.filter(|(name, _)| name.as_str() != OLD_DEGRADED_REASONS);
+            let lines = present.flat_map(|(name, value)| {
                 let texts = match value {
                     Value::Array(rows) if rows.is_empty() => vec!["none".to_owned()],
                     Value::Array(rows) => rows.iter().map(row).collect(),
@@ -120,7 +137,7 @@ fn spoken(value: &Value) -> String {
                 };
                 texts
                     .into_iter()
-                    .map(move |text| format!("{name:<12} {text}"))
+                    .map(move |text| format!("{name:<16} {text}"))
             });
             lines.collect::<Vec<_>>().join("\n")
         }
@@ -204,6 +221,7 @@ mod tests {
     fn every_figure_of_a_row_has_its_name() {
         let status = json!({
             "state": "halted",
+            "degraded_reasons": ["the user stream is down"],
             "doubts": ["the user stream is down"],
             "forced_closes": [{
                 "time_ms": 1_722_500_000_000_i64,
@@ -216,14 +234,26 @@ mod tests {
             "journal": {"behind_ms": 3, "written": 12},
         });
         let expected = [
-            "closes       not open; wait_ms 7000",
-            "doubts       the user stream is down",
-            "forced_closes qty 0.295; strategies (left 0; strategy a) (left 0.1; strategy b); \
+            "closes           not open; wait_ms 7000",
+            "degraded_reasons the user stream is down",
+            "forced_closes    qty 0.295; strategies (left 0; strategy a) (left 0.1; strategy b); \
              time 2024-08-01 08:13:20 UTC",
-            "journal      behind_ms 3; written 12",
-            "state        halted",
-            "terms        instrument futures:BTCUSDT; leverage 20; min_qty 0.001",
+            "journal          behind_ms 3; written 12",
+            "state            halted",
+            "terms            instrument futures:BTCUSDT; leverage 20; min_qty 0.001",
         ];
         assert_eq!(spoken(&status), expected.join("\n"));
+    }
+
+    #[test]
+    fn an_older_instance_may_name_degraded_reasons_doubts() {
+        let mut status = json!({"state": "degraded", "doubts": ["a margin call"]});
+        name_degraded_reasons(&mut status);
+        assert_eq!(status["degraded_reasons"], json!(["a margin call"]));
+        let expected = "degraded_reasons a margin call\nstate            degraded";
+        assert_eq!(spoken(&status), expected);
+        let mut present = json!({"degraded_reasons": ["b"], "doubts": ["b"]});
+        name_degraded_reasons(&mut present);
+        assert_eq!(present, json!({"degraded_reasons": ["b"], "doubts": ["b"]}));
     }
 }

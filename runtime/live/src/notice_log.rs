@@ -269,9 +269,9 @@ pub fn log_notice(engine: &Engine, notice: &Notice) {
         Notice::State {
             from, to, reasons, ..
         } => {
-            let doubts = engine.describe_reasons(reasons);
+            let degraded_reasons = engine.describe_reasons(reasons);
             let (from, to) = (from.as_str(), to.as_str());
-            tracing::info!(from, to, ?doubts, "the state changed");
+            tracing::info!(from, to, ?degraded_reasons, "the state changed");
             table::STATE_MOVES.of([from, to]).increment(1);
         }
         // These may repeat for a long time, so `Troubles` logs them.

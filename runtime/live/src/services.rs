@@ -261,7 +261,7 @@ impl Services {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: engine.epoch(),
             uptime_ms: u64::try_from(uptime).unwrap_or(u64::MAX),
-            doubts: engine.describe_reasons(&engine.degraded_reasons()),
+            degraded_reasons: engine.describe_reasons(&engine.degraded_reasons()),
             trading: show::trading(engine, &self.not_sent),
             refusals: show::refusals(engine),
             forced_closes: forced::rows(engine),

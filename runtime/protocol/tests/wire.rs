@@ -324,6 +324,28 @@ fn json_rpc_envelopes_keep_any_id() {
 }
 
 #[test]
+fn an_open_order_of_the_info_endpoint_has_a_status_or_a_price() {
+    type Answer = <info::GetOpenOrders as Request>::Answer;
+    let order = |last: &str| {
+        let order = format!(
+            r#"{{"orderId":"web_1","symbol":"BTCUSDT","side":"BUY","type":"LIMIT","origQty":"0.01"{last}}}"#
+        );
+        let body = format!(
+            r#"{{"result":{{"address":"0x0","accountPrivacy":"disabled","openOrders":[{order}]}},"id":1,"jsonrpc":"2.0"}}"#
+        );
+        let orders = read::<Answer>(&body).unwrap().into_result().unwrap();
+        orders.open_orders[0].clone()
+    };
+    let with_status = order(r#","status":"NEW""#);
+    assert_eq!(with_status.status, Some(Word::Known(OrderStatus::New)));
+    assert_eq!(with_status.price, None);
+    let with_price = order(r#","price":"59000.1""#);
+    assert_eq!(with_price.status, None);
+    assert_eq!(with_price.price, Some(Exact(decimal("59000.1"))));
+    assert_eq!(order("").price, None);
+}
+
+#[test]
 fn unknown_values_are_kept_and_serialized_again() {
     let order = order(|body| {
         body["status"] = json!("NEW_WORD");

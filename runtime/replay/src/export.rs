@@ -227,12 +227,17 @@ impl RecordFormatter {
 
     fn notice(&self, notice: &RecordedNotice) -> Value {
         match notice {
-            RecordedNotice::State { from, to, reasons } => json!({
-                "kind": "state",
-                "from": from.as_str(),
-                "to": to.as_str(),
-                "doubts": reasons.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            }),
+            RecordedNotice::State { from, to, reasons } => {
+                let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
+                json!({
+                    "kind": "state",
+                    "from": from.as_str(),
+                    "to": to.as_str(),
+                    "degraded_reasons": reasons,
+                    // Deprecated: the name in earlier versions.
+                    "doubts": reasons,
+                })
+            }
             RecordedNotice::Adjusted { adjustment, cause } => json!({
                 "kind": "adjusted",
                 "adjustment": value(adjustment),

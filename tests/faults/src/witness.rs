@@ -87,17 +87,17 @@ impl Terms {
     /// Whether a run is at rest.
     pub fn is_at_rest(&self, view: &View) -> bool {
         // Only an order shows that a trading block is over, and a paused run sends no orders.
-        let is_block = |doubt: &String| doubt.contains("cannot trade");
+        let is_block = |reason: &String| reason.contains("cannot trade");
         // A paused strategy still closes positions. A slow stream shows each such change too late.
-        let is_slow = |doubt: &String| {
-            self.is_stream_slow && doubt.contains("user stream cannot be relied on")
+        let is_slow = |reason: &String| {
+            self.is_stream_slow && reason.contains("user stream cannot be relied on")
         };
-        let mut doubts = view.doubts.iter();
+        let mut reasons = view.degraded_reasons.iter();
         let is_blocked =
-            self.pauses_to_rest && doubts.all(|doubt| is_block(doubt) || is_slow(doubt));
+            self.pauses_to_rest && reasons.all(|reason| is_block(reason) || is_slow(reason));
         match view.state.as_str() {
             "degraded" => is_blocked,
-            state => state == self.state_at_rest() && view.doubts.is_empty(),
+            state => state == self.state_at_rest() && view.degraded_reasons.is_empty(),
         }
     }
 }
@@ -427,7 +427,7 @@ pub enum WitnessEvent {
         /// The new state, one of the words of `from`.
         to: String,
         /// The degraded reasons now, as shown to the operator.
-        doubts: Vec<String>,
+        degraded_reasons: Vec<String>,
     },
     /// Somebody else acted: the body of `POST /act` of the control port, and whether the venue did
     /// it. Orders placed in this way are not own orders, even on our account.
@@ -638,7 +638,7 @@ pub struct View {
     /// `booting`, `syncing`, `ready`, `degraded`, `paused` or `halted`.
     pub state: String,
     /// The degraded reasons.
-    pub doubts: Vec<String>,
+    pub degraded_reasons: Vec<String>,
     /// The epoch of client order ids.
     pub epoch: u64,
     /// Own orders that may be live, unknown ones included.

@@ -6,7 +6,7 @@ use windvane_tests::venue::Venue;
 
 use super::support::{self, REST, state};
 
-const DOUBT: &str =
+const DEGRADED_REASON: &str =
     "the venue issued a margin call: add margin or reduce positions, then windvane resume";
 
 fn number(row: &Value, field: &str) -> Decimal {
@@ -49,8 +49,8 @@ fn a_margin_call_degrades_until_a_person_resumes() {
     act(json!({"act": "funding", "symbol": "BTCUSDT", "rate": rate.to_string()}));
 
     let called = |status: &Value| {
-        let doubts = status["doubts"].as_array();
-        doubts.is_some_and(|doubts| doubts.contains(&json!(DOUBT)))
+        let reasons = status["degraded_reasons"].as_array();
+        reasons.is_some_and(|reasons| reasons.contains(&json!(DEGRADED_REASON)))
     };
     let (status, _) = instance.until_shown(&admin, "/api/status", REST, &called);
     assert_eq!(status["state"], "degraded");

@@ -14,7 +14,7 @@ use super::support::{self, PATIENCE, state};
 
 /// A full or hanging disk must be noticed within this time.
 const NOTICED: Duration = Duration::from_secs(20);
-const DOUBT: &str = "the journal does not write in time";
+const DEGRADED_REASON: &str = "the journal does not write in time";
 
 /// Whether this machine allows a process to have its own mounts.
 fn may_mount() -> bool {
@@ -33,8 +33,9 @@ fn no_exposure_until_it_writes_again(
     heal: impl FnOnce(),
 ) {
     let degraded = |status: &Value| {
-        let doubts = status["doubts"].as_array();
-        status["state"] == "degraded" && doubts.is_some_and(|all| all.contains(&json!(DOUBT)))
+        let reasons = status["degraded_reasons"].as_array();
+        status["state"] == "degraded"
+            && reasons.is_some_and(|all| all.contains(&json!(DEGRADED_REASON)))
     };
     instance.until_shown(admin, "/api/status", NOTICED, &degraded);
     let accepted = |account: &Value| account["accepted"]["total"].as_u64().unwrap();
@@ -54,7 +55,7 @@ fn no_exposure_until_it_writes_again(
 
     heal();
     instance.until_shown(admin, "/api/status", NOTICED, &|status| {
-        status["doubts"] == json!([])
+        status["degraded_reasons"] == json!([])
     });
     admin.command("/api/resume");
     instance.until_shown(admin, "/api/status", NOTICED, &state("ready"));

@@ -100,7 +100,9 @@ fn show_status(published: &Published, heartbeat: &Heartbeat) {
     let since_seconds = status.since_ms as f64 / 1e3;
     table::STATE_SINCE.of([]).set(since_seconds);
     table::UPTIME.of([]).set(status.uptime_ms as f64 / 1e3);
-    table::DOUBTS.of([]).set(status.doubts.len() as f64);
+    let reasons = status.degraded_reasons.len() as f64;
+    table::DEGRADED_REASONS.of([]).set(reasons);
+    table::DOUBTS.of([]).set(reasons);
     show_trading(published);
     table::LOOP_AGE.of([]).set(heartbeat.age().as_secs_f64());
     let behind = &status.journal;

@@ -9,9 +9,7 @@ const HEAD: &str = "\
 
 The series in `/metrics` of a running instance, in the text format of Prometheus. This page is
 generated from the table in `src/metrics/table.rs`, and a test compares the two. To generate it
-again:
-
-    cargo run -p windvane-admin --example metrics_page > runtime/admin/METRICS.md
+again: `cargo xtask docs`.
 
 A series appears when its first value is written. Counters count from the start of the process. A
 summary has the quantiles 0.5, 0.9, 0.99 and 1 of the last minute, and `_sum` and `_count` since

@@ -30,8 +30,11 @@ table! {
         "When the run entered its state.";
     STATE_MOVES: Counters<2>, counter, "windvane_state_moves_total", "moves", ["from", "to"],
         "Moves from one state of the run to another.";
-    DOUBTS: Gauges<0>, gauge, "windvane_doubts", "degraded reasons", [],
+    DEGRADED_REASONS: Gauges<0>, gauge, "windvane_degraded_reasons", "degraded reasons", [],
         "Number of degraded reasons; the run is degraded while it is not 0.";
+    DOUBTS: Gauges<0>, gauge, "windvane_doubts", "degraded reasons", [],
+        "Deprecated: the old name of windvane_degraded_reasons, with the same value. It is \
+         removed after one release.";
     UPTIME: Gauges<0>, gauge, "windvane_uptime_seconds", "seconds", [],
         "Time since the process started.";
     RECOVERY: Gauges<0>, gauge, "windvane_recovery_seconds", "seconds", [],

@@ -10,7 +10,7 @@ fn published() -> Published {
     let status = Status {
         state: State::Degraded,
         version: "0.1.0".into(),
-        doubts: vec!["a".into(), "b".into()],
+        degraded_reasons: vec!["a".into(), "b".into()],
         ..Status::default()
     };
     let strategy = Strategy {
@@ -33,8 +33,7 @@ fn the_page_matches_the_table() {
     let written = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         written == page(),
-        "METRICS.md differs from the table; run: cargo run -p windvane-admin --example \
-         metrics_page > runtime/admin/METRICS.md"
+        "METRICS.md differs from the table; run: cargo xtask docs"
     );
 }
 
@@ -60,6 +59,7 @@ fn states_and_strategies_are_shown_as_published() {
     for line in [
         "windvane_state{state=\"degraded\"} 1",
         "windvane_state{state=\"ready\"} 0",
+        "windvane_degraded_reasons 2",
         "windvane_doubts 2",
         "windvane_info{version=\"0.1.0\",mode=\"paper\"} 1",
         "windvane_realized_pnl{strategy=\"mm\"} -12.5",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use windvane_admin::view::State;
+use windvane_admin::view::{State, Status};
 
 use crate::instance::{published, start, start_with};
 
@@ -49,6 +49,35 @@ async fn each_route_shows_its_published_part() {
     assert_eq!(strategies[0]["id"], "mm");
     assert_eq!(strategies[0]["state"], "running");
     assert_eq!(strategies[0]["fault"], json!(null));
+}
+
+#[tokio::test]
+async fn degraded_reasons_also_have_their_old_name() {
+    let instance = start().await;
+    let mut next = published();
+    next.status.degraded_reasons = vec!["a margin call".to_owned(), "a slow disk".to_owned()];
+    let status = next.status.clone();
+    instance.publish.send_replace(Arc::new(next));
+    let mut answer = instance.request("GET", "/api/status", "").await.json();
+    let reasons = json!(["a margin call", "a slow disk"]);
+    assert_eq!(answer["degraded_reasons"], reasons);
+    assert_eq!(answer["doubts"], reasons);
+
+    // A client reads the status of an older or a newer instance.
+    assert_eq!(
+        serde_json::from_value::<Status>(answer.clone()).unwrap(),
+        status
+    );
+    for name in ["degraded_reasons", "doubts"] {
+        let mut one = answer.clone();
+        one.as_object_mut().unwrap().remove(name);
+        assert_eq!(serde_json::from_value::<Status>(one).unwrap(), status);
+    }
+    for name in ["degraded_reasons", "doubts"] {
+        answer.as_object_mut().unwrap().remove(name);
+    }
+    let error = serde_json::from_value::<Status>(answer).unwrap_err();
+    assert!(error.to_string().contains("degraded_reasons"), "{error}");
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! Tests of the order rules: against a slow reference that shares no code with them, by examples,
-//! and as the table for strategy authors.
+//! Tests of the order rules: against a slow reference that shares no code with them, and by
+//! examples.
 
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -10,4 +10,3 @@ mod generators;
 mod parameters;
 mod reference;
 mod same_as_reference;
-mod table;

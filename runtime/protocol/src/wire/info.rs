@@ -131,7 +131,10 @@ record! {
         side: Word<Side> = "side",
         order_type: Word<OrderType> = "type",
         orig_qty: Exact = "origQty",
-        status: Word<OrderStatus> = "status",
+        /// Only in older answers of Aster; later ones have `price` instead (docs/venue-aster.md).
+        status?: Word<OrderStatus> = "status",
+        /// Only in later answers of Aster; the core interface does not name it.
+        price?: Exact = "price",
     }
 }
 

@@ -9,7 +9,7 @@ use super::wire::{self, RequestKind};
 use crate::witness::{Entry, ProcessEvent, RequestId, WitnessEvent};
 
 /// A PING leaves every 10 s and must be answered within 10 s (`docs/promises.md#4-dead-mans-switch`).
-/// So a stream that is alive shows something within this time. The runtime doubts it after 15 s.
+/// So a stream that is alive shows something within this time. The runtime stops relying on it after 15 s.
 const SILENCE_NS: i64 = 20_000_000_000;
 
 /// The known state of a surface.

@@ -125,7 +125,7 @@ impl Log {
         self.with(WitnessEvent::State {
             from: "syncing".to_owned(),
             to: to.to_owned(),
-            doubts: Vec::new(),
+            degraded_reasons: Vec::new(),
         })
     }
 

@@ -15,7 +15,7 @@ use crate::witness::{Entry, ProcessEvent, RequestId, Terms, WitnessEvent};
 /// Tolerance for a request that was decided just before the stream ended.
 const DECIDED_NS: i64 = 1_000_000_000;
 /// A PING leaves every 10 s and must be answered within 10 s (`docs/promises.md#4-dead-mans-switch`).
-/// So a stream that is alive shows something within this time. The runtime doubts it after 15 s.
+/// So a stream that is alive shows something within this time. The runtime stops relying on it after 15 s.
 const SILENCE_NS: i64 = 20_000_000_000;
 /// Time for requests and events that were in flight when the faults ended.
 const UNDER_WAY_NS: i64 = 10_000_000_000;

@@ -78,7 +78,10 @@ impl Check for State {
             return Err("the venue's state has no account".to_owned());
         };
         if !self.terms.is_at_rest(view) {
-            return Err(format!("the run is {}: {:?}", view.state, view.doubts));
+            return Err(format!(
+                "the run is {}: {:?}",
+                view.state, view.degraded_reasons
+            ));
         }
         if let Some(order) = view.orders.iter().find(|order| order.state == "UNKNOWN") {
             return Err(format!(

@@ -165,7 +165,7 @@ pub fn seen(engine: &Engine, life: u32, notice: &Notice) -> Option<WitnessEvent>
         } => Some(WitnessEvent::State {
             from: from.as_str().to_owned(),
             to: to.as_str().to_owned(),
-            doubts: reasons.iter().map(ToString::to_string).collect(),
+            degraded_reasons: reasons.iter().map(ToString::to_string).collect(),
         }),
         Notice::Filled {
             order,
@@ -307,7 +307,7 @@ pub fn view(engine: &Engine) -> View {
     });
     View {
         state: engine.run_state().as_str().to_owned(),
-        doubts: engine
+        degraded_reasons: engine
             .degraded_reasons()
             .iter()
             .map(ToString::to_string)

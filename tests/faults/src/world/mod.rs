@@ -576,11 +576,17 @@ impl World {
                 self.sample();
             }
             // The loss of a process counts from the moment in which it first knows the account.
-            Out::WitnessEvent(WitnessEvent::State { from, to, doubts })
-                if matches!(to.as_str(), "ready" | "paused") && !self.was_ready =>
-            {
+            Out::WitnessEvent(WitnessEvent::State {
+                from,
+                to,
+                degraded_reasons,
+            }) if matches!(to.as_str(), "ready" | "paused") && !self.was_ready => {
                 self.was_ready = true;
-                self.see(WitnessEvent::State { from, to, doubts });
+                self.see(WitnessEvent::State {
+                    from,
+                    to,
+                    degraded_reasons,
+                });
                 self.sample();
             }
             Out::Ended(why) => {

@@ -118,7 +118,8 @@ impl World {
         let view = process.view().ok_or("the process has not recovered")?;
         let pauses = self.fault_plan.terms.pauses_to_rest;
         let is_stopped = view.state == "halted" || (view.state == "paused" && !pauses);
-        if is_stopped || view.doubts.iter().any(|doubt| doubt.contains("resume")) {
+        let mut reasons = view.degraded_reasons.iter();
+        if is_stopped || reasons.any(|reason| reason.contains("resume")) {
             // The run is paused or halted from its start on, so the operator resumes.
             self.command(Command::Resume, None);
         }
@@ -132,7 +133,7 @@ impl World {
             return Err(format!(
                 "the state is {}: {}",
                 view.state,
-                view.doubts.join(", ")
+                view.degraded_reasons.join(", ")
             ));
         }
         self.nothing_is_under_way(&view)?;

@@ -1,5 +1,0 @@
-//! Prints the page of all metrics.
-
-fn main() {
-    print!("{}", windvane_admin::metrics::page());
-}
