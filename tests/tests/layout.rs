@@ -61,6 +61,7 @@ const DEPENDENCIES: &[(&str, &str)] = &[
     ("greedy", "sdk"),
     ("quoter", "sdk"),
     ("panics", "sdk"),
+    ("wire-examples", "model protocol"),
     // The checker must prove the engine's results independently.
     ("tests", ""),
     (
@@ -131,7 +132,10 @@ const FILE_LINES: usize = 800;
 /// Largest crate: lines of code, without tests, comments and blank lines.
 const CRATE_LINES: usize = 12_000;
 /// Crates that may be larger, and the reason.
-const LARGE: &[(&str, &str)] = &[];
+const LARGE: &[(&str, &str)] = &[(
+    "faults",
+    "a test program: the fault simulator with its checkers is not part of the product",
+)];
 /// Shortest documentation at the top of a library, lines.
 const DOC_LINES: usize = 3;
 
@@ -397,7 +401,7 @@ fn no_source_file_is_long() {
 fn no_crate_is_large() {
     let all = manifests();
     for manifest in &all {
-        let counted = lines::count_all(binary::root(), sources(manifest, &all)).unwrap();
+        let counted = lines::count_all(&manifest.folder, sources(manifest, &all)).unwrap();
         let code: usize = counted.iter().map(|(_, lines)| lines.code).sum();
         let name = manifest.name();
         let name = short(&name);
