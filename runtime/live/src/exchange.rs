@@ -1,5 +1,5 @@
-//! Builds the exchange of a configuration. This is the only file of the node that names an exchange
-//! (the test below checks it), so a second exchange is added here.
+//! Builds the exchange of a configuration. This is the only file of this crate that names an
+//! exchange (the test below checks it), so a second exchange is added here.
 //!
 //! This file must not call an exchange. The session does that itself.
 

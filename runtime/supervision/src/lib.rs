@@ -3,8 +3,8 @@
 //! waits that the venue demands, and its rules as they are read again. Each type takes what
 //! happened and returns what follows. The engine alone uses them, and does what follows.
 //!
-//! What may never enter this crate: the books, requests, events for strategies, IO, a clock,
-//! floating point, and any other crate of this workspace but the model.
+//! This crate must not contain the books, requests, events for strategies, IO, a clock, floating
+//! point, or any other crate of this workspace but the model.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
