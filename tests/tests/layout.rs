@@ -449,7 +449,7 @@ fn missing_statements(source: &str) -> Vec<&'static str> {
     let prose = prose.join(" ");
     let words: Vec<&str> = prose.split_whitespace().collect();
     let prose = words.join(" ");
-    let Some((first, rest)) = prose.split_once(['.', ':']) else {
+    let Some((first, rest)) = prose.split_once('.') else {
         return vec!["what it is, and more"];
     };
     let has = |word: &str| {
