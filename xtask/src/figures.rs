@@ -20,7 +20,7 @@ pub(crate) fn print() -> Result<(), String> {
     let mut total = Crate::default();
     let manifests = Manifest::all(&root)?;
     for manifest in &manifests {
-        let one = crate_in(&root, &manifest.folder, &manifests)?;
+        let one = crate_in(&manifest.folder, &manifests)?;
         row(&manifest.name(), &one);
         add(&mut total.lines, one.lines);
         total.files += one.files;
@@ -64,11 +64,11 @@ fn row(name: &str, one: &Crate) {
 }
 
 /// The figures of one crate, without the crates in its subfolders.
-fn crate_in(root: &Path, folder: &Path, all: &[Manifest]) -> Result<Crate, String> {
+fn crate_in(folder: &Path, all: &[Manifest]) -> Result<Crate, String> {
     let mut one = Crate::default();
     let mut files = lines::files(folder, "rs")?;
     files.retain(|file| Manifest::owner(all, file).is_some_and(|owner| owner.folder == folder));
-    for (_, counted) in lines::count_all(root, files)? {
+    for (_, counted) in lines::count_all(folder, files)? {
         one.longest = one.longest.max(counted.all());
         add(&mut one.lines, counted);
         one.files += 1;

@@ -50,12 +50,12 @@ pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// Counts these files below `root`, which must be all files of their crates: a file is a test if
-/// another one declares it with `#[cfg(test)]`.
+/// Counts these files, which must be all files of the crate in `folder`: a file is a test if another
+/// one declares it, or a module around it, with `#[cfg(test)]`.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn count_all(root: &Path, files: Vec<PathBuf>) -> Result<Vec<(PathBuf, Lines)>, String> {
+pub fn count_all(folder: &Path, files: Vec<PathBuf>) -> Result<Vec<(PathBuf, Lines)>, String> {
     let read = |file: PathBuf| match std::fs::read_to_string(&file) {
         Ok(source) => Ok((file, source)),
         Err(error) => Err(format!("{}: {error}", file.display())),
@@ -66,25 +66,23 @@ pub fn count_all(root: &Path, files: Vec<PathBuf>) -> Result<Vec<(PathBuf, Lines
         .flat_map(|(file, source)| test_modules(file, source))
         .collect();
     let counted = sources.into_iter().map(|(file, source)| {
-        let relative = file.strip_prefix(root).unwrap_or(&file);
-        let is_test = is_test(relative) || tests.contains(&file);
+        let relative = file.strip_prefix(folder).unwrap_or(&file);
+        let is_declared = file.ancestors().any(|path| tests.contains(path));
+        let is_test = is_declared || is_test(relative);
         let lines = count(&source, is_test);
         (file, lines)
     });
     Ok(counted.collect())
 }
 
-/// Whether a file has tests, benchmarks or examples alone, by its path.
+/// Whether a file has tests, benchmarks or examples alone, by its path in its crate. Folders of
+/// these names below `src` are ordinary modules.
 fn is_test(path: &Path) -> bool {
-    let is_named = |part: &std::ffi::OsStr| {
-        let names = ["tests", "benches", "examples", "fuzz"];
-        names.iter().any(|name| part == *name)
-    };
-    let in_folder = path.components().any(|part| is_named(part.as_os_str()));
-    in_folder || path.file_stem().is_some_and(is_named)
+    let names = ["tests", "benches", "examples", "fuzz"];
+    names.iter().any(|name| path.starts_with(name))
 }
 
-/// The files of the modules that `#[cfg(test)] mod name;` declares in this file.
+/// The files and the folders of the modules that `#[cfg(test)] mod name;` declares in this file.
 fn test_modules(file: &Path, source: &str) -> Vec<PathBuf> {
     let folder = file.parent().unwrap_or(file);
     let stem = file.file_stem().unwrap_or_default();
@@ -100,12 +98,7 @@ fn test_modules(file: &Path, source: &str) -> Vec<PathBuf> {
         name.strip_suffix(';')
     });
     names
-        .flat_map(|name| {
-            [
-                folder.join(format!("{name}.rs")),
-                folder.join(name).join("mod.rs"),
-            ]
-        })
+        .flat_map(|name| [folder.join(format!("{name}.rs")), folder.join(name)])
         .collect()
 }
 
@@ -268,11 +261,13 @@ mod tests {
 
     #[test]
     fn test_files_are_recognised() {
-        for path in ["a/tests/x.rs", "a/src/tests.rs", "a/benches/b.rs"] {
+        for path in ["tests/x/y.rs", "benches/b.rs", "examples/e.rs"] {
             assert!(is_test(Path::new(path)), "{path}");
         }
-        assert!(!is_test(Path::new("a/src/latest.rs")));
+        for path in ["src/examples/mod.rs", "src/tests.rs", "src/latest.rs"] {
+            assert!(!is_test(Path::new(path)), "{path}");
+        }
         let declared = test_modules(Path::new("a/mod.rs"), "#[cfg(test)]\npub(crate) mod x;\n");
-        assert!(declared.contains(&PathBuf::from("a/x.rs")), "{declared:?}");
+        assert_eq!(declared, [Path::new("a/x.rs"), Path::new("a/x")]);
     }
 }

@@ -5,8 +5,8 @@
 //! private one (see [`toolchain`]). The strategy itself does not run, but its build scripts and
 //! macros do, as in any `cargo build`.
 //!
-//! `backtest`, `replay`, `live`, `cli` and the fault simulator get their loaded modules from
-//! [`modules`]. The crate must not contain the venue, a clock, or a decision for a strategy.
+//! `backtest`, `replay`, `live`, `cli` and the fault simulator use [`modules`] to get their loaded
+//! modules. The crate must not contain the venue, a clock, or a decision for a strategy.
 
 mod cache;
 mod cargo;

@@ -23,7 +23,8 @@ use std::time::Duration;
 use windvane_backtest::{self as backtest, Options};
 use windvane_config::{Config, Overrides};
 use windvane_journal::{AppendError, Directory, Journal, open};
-use windvane_model::codec::{self, RecordBody, RecordedEffect, RecordedInput};
+use windvane_model::codec::{RecordBody, RecordedEffect, RecordedInput};
+use windvane_model::encode;
 use windvane_model::event::Event;
 use windvane_model::record::{Block, Recorder};
 use windvane_model::{Effect, InstrumentId, Time};
@@ -149,13 +150,13 @@ impl Run {
                         self.events += 1;
                         self.pass();
                     }
-                    codec::record_input(&mut self.recorder, now, &input.as_input());
+                    encode::record_input(&mut self.recorder, now, &input.as_input());
                     if matches!(input, RecordedInput::Answer { .. }) {
                         self.recorder.seal();
                     }
                 }
                 RecordBody::Effect(effect) => {
-                    codec::record_effect(&mut self.recorder, now, &effect_of(effect, now));
+                    encode::record_effect(&mut self.recorder, now, &effect_of(effect, now));
                 }
                 RecordBody::Config(_) | RecordBody::Notice(_) => {}
             }

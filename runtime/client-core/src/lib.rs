@@ -1,11 +1,11 @@
 //! The half of the client that does no IO: the request budget, nonces, outcomes with their advice,
 //! the estimate of the venue's clock, and the state machines of streams and feeds.
 //!
-//! Two programs drive it, so that both make the same decisions. The client (`windvane-client`)
-//! drives it with sockets and tasks. The session crate drives it in the live run and in the fault
-//! simulator.
+//! Two crates drive it, so that both make the same decisions: `client` with sockets and tasks, and
+//! `session` in the live run and in the fault simulator. `live` and the fault simulator also use its
+//! types.
 //!
-//! This crate contains no sockets, files, threads, async code or clocks. Time is an argument.
+//! This crate must not contain sockets, files, threads, async code or clocks. Time is an argument.
 //! `tests/tests/layout.rs` checks this.
 
 #![forbid(unsafe_code)]

@@ -2,8 +2,9 @@
 //! timestamped [`Input`](windvane_model::Input). Everything that the runtime must do leaves as an
 //! [`Effect`](windvane_model::Effect).
 //!
-//! `session` drives it in every mode, `backtest` and `replay` through the session's loop. `host`
-//! lends it to the imports of strategies.
+//! `session` uses it in every mode. `backtest`, `replay`, `live` and the fault simulator make or
+//! restore an engine, or read its state. `host` lends it to the imports of strategies. `cli` uses
+//! only the version of its rules.
 //!
 //! This crate must never contain IO, a clock, async, threads, randomness, floating point, shared
 //! ownership (`Rc`, `Arc`, `Mutex`) or a dependency on another crate of this workspace except

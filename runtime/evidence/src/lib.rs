@@ -4,8 +4,8 @@
 //! compares them with the books and changes nothing. Only the engine uses this crate, and it books
 //! the results.
 //!
-//! Never part of this crate: changes of books and orders, requests, events for strategies,
-//! IO, a clock, floating point, and any other crate of this workspace but the model.
+//! This crate must not contain changes of books and orders, requests, events for strategies, IO, a
+//! clock, floating point, or any other crate of this workspace but the model.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]

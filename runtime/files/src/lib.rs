@@ -1,8 +1,8 @@
 //! Files of the data folder: only their owner can read them, and a small file is whole or absent.
 //!
-//! `journal`, `admin`, `build` and `live` write their files through this crate, so that the mode of
-//! a file and the order of sync and rename are decided in one place. It must not contain the format
-//! of any file.
+//! `journal`, `admin`, `build` and `live` use this crate to write their files, so that the mode of a
+//! file and the order of sync and rename are decided in one place. It must not contain the format of
+//! any file.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};

@@ -1,6 +1,6 @@
 //! The WebAssembly host of strategies. It loads modules of the contract in `sdk/wit`, calls them
-//! under limits, and confines each failure to the strategy that caused it. `build` loads modules
-//! with it; `backtest`, `replay` and `live` call them.
+//! under limits, and confines each failure to the strategy that caused it. `build` uses it
+//! to load modules; `backtest`, `replay`, `live` and the fault simulator use it to call them.
 //!
 //! This crate must never contain the venue's protocol, keys, sockets, clocks or randomness.
 //! Strategies are not trusted. They can call only the functions in the table in `link.rs`. Their

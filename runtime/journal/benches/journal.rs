@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use windvane_journal::{AppendError, Directory, Event, Journal, Options, open};
-use windvane_model::codec::record_market;
+use windvane_model::encode::record_market;
 use windvane_model::record::{Block, Recorder};
 use windvane_model::{Level, MarketEvent, Time};
 

@@ -14,9 +14,9 @@
 //! (`docs/promises.md#1-order-ids`) and the kill switch file, `latch` (a halt in it survives a lost
 //! journal).
 //!
-//! `live` writes the journal; `replay`, `build` and `cli` read it. This crate must never contain
-//! the venue, strategies, the meaning of records, or decisions by the clock. The caller supplies
-//! the time where it matters; only the duration of writes is measured here.
+//! `live` uses it to write the journal, `replay` and `cli` use it to read the journal. This crate
+//! must never contain the venue, strategies, the meaning of records, or decisions by the clock. The
+//! caller supplies the time where it matters; only the duration of writes is measured here.
 
 mod ban;
 mod checksum;

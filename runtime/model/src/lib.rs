@@ -1,10 +1,10 @@
-//! The domain of Windvane as types: what is traded and by which rules, orders and their states, books and
-//! ledgers, everything that enters an engine ([`Input`]) and leaves it ([`Effect`], [`Notice`]), and the
-//! records of both. The engine is made of it; the venue's language, the simulated exchange, recordings and
-//! reports use it without the engine.
+//! The domain of Windvane as types: what is traded and by which rules, orders and their states,
+//! books and ledgers, everything that enters an engine ([`Input`]) and leaves it ([`Effect`],
+//! [`Notice`]), and the records of both. The engine is made of it, and most crates use it, many of
+//! them without the engine: the venue's protocol, the simulated venue, recordings and reports.
 //!
-//! Never part of this crate: decisions for an account, IO, a clock, async, threads, randomness,
-//! floating point, shared ownership (`Rc`, `Arc`, `Mutex`) and any other crate of this workspace.
+//! This crate must not contain decisions for an account, IO, a clock, async, threads, randomness,
+//! floating point, shared ownership (`Rc`, `Arc`, `Mutex`) or any other crate of this workspace.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]
@@ -18,6 +18,7 @@ pub mod config;
 pub mod decimal;
 pub mod degraded_reason;
 pub mod effect;
+pub mod encode;
 pub mod event;
 pub mod forced;
 pub mod holding;

@@ -5,7 +5,7 @@ use std::io::Error;
 use std::path::Path;
 
 use windvane_protocol::route;
-use windvane_protocol::wire::examples;
+use windvane_wire_examples as examples;
 
 /// One response in every `ANSWERS_STEP` is a seed, because their shapes repeat.
 const ANSWERS_STEP: usize = 5;

@@ -17,8 +17,9 @@ use windvane_protocol::wire::enums::{
 use windvane_protocol::wire::exchange::ExchangeInfo;
 use windvane_protocol::wire::{
     Empty, Exact, Flag, Json, OneOrMany, Parameters, Request, SimpleResult, Text, Whole, Word,
-    answers, chain, examples, futures, info, read, spot,
+    answers, chain, futures, info, read, spot,
 };
+use windvane_wire_examples as examples;
 
 fn decimal(text: &str) -> Decimal {
     Decimal::from_str_exact(text).unwrap()

@@ -1,8 +1,8 @@
 //! The result files of a run: `fills.csv`, `orders.csv`, `equity.csv`, `summary.json` and
 //! `report.html`, which [`crate::html`] draws.
 //!
-//! `backtest` and `live` write results with it, and `replay` and `cli` show figures with it. It
-//! must not contain a decision about an order, or money as a floating-point number: it only writes
+//! `backtest` and `live` use it to write results, `replay` and `cli` use it to show figures. It must
+//! not contain a decision about an order, or money as a floating-point number: it only writes
 //! finished figures.
 
 mod curve;

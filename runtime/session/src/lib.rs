@@ -1,9 +1,9 @@
 //! The decision logic of a live run, without IO. The engine decides about orders; this crate
 //! decides everything else.
 //!
-//! The shell is the code that does the IO. There are two shells: the live process
-//! (`runtime/live`) and the fault simulator (`tests/faults`). Both drive the same
-//! [`Session`]. Backtest and replay run its inner loop, [`EngineLoop`].
+//! The shell is the code that does the IO. There are two shells: the live process (`live`) and the
+//! fault simulator (`tests/faults`). Both use the same [`Session`]. `backtest` and `replay` run its
+//! inner loop, [`EngineLoop`]. `config`, `build` and `cli` use its types.
 //!
 //! A session decodes the messages of the streams and lends the engine to the strategies while it
 //! calls them. It holds back each order until its record is durable. It decides when a segment of

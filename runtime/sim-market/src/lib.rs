@@ -1,6 +1,6 @@
 //! The public market: symbols, books, trades, klines, tickers, marks and funding, and where they
-//! come from. There is one market for all: the source's and that of the accounts. [`floor`] says
-//! how they meet.
+//! come from. There is one market for all: the source's and that of the accounts. `shared_market`
+//! says how they meet.
 //!
 //! `sim-server` uses this crate. It must not contain IO, a clock, floats, keys, or the state of an
 //! account: time is an argument, everything is integers, and every list is bounded.

@@ -1,6 +1,6 @@
 //! The simulated venue as a server on loopback: HTTP and WebSocket around `windvane-sim`.
 //!
-//! `cli` (`windvane venue`), the end-to-end tests and the fault simulator run it. This crate must
+//! `cli` (`windvane venue`), the end-to-end tests and the fault simulator use it. This crate must
 //! not contain code of the client or state of the engine. It interprets the interface
 //! independently, from raw bytes to raw bytes.
 //!

@@ -2,8 +2,8 @@
 //! account's requests, if they had been sent while the recording was made. It is pure: no IO and no
 //! clock.
 //!
-//! `backtest` and paper runs (`session`) trade on it; `sim-server` puts the venue's wire format
-//! around it. This crate must not contain IO, a clock, floating point, unseeded randomness, or any
+//! `backtest` and paper runs (`session`) use it to trade on; `sim-server` puts the venue's wire
+//! format around it. `sim-market` and `config` use its types. This crate must not contain IO, a clock, floating point, unseeded randomness, or any
 //! state code of the engine. It shares only the engine's vocabulary: ids, decimals, instruments,
 //! market events, orders and the protocol. Filters, matching, ledger and margin are implemented
 //! here a second time, from the documents, so that agreement between the two is evidence.

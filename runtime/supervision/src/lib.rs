@@ -4,8 +4,8 @@
 //! again. Each type takes an event and returns its consequences. Only the engine uses the types, and
 //! it carries out the consequences.
 //!
-//! Never part of this crate: the books, requests, events for strategies, IO, a clock,
-//! floating point, and any other crate of this workspace but the model.
+//! This crate must not contain the books, requests, events for strategies, IO, a clock, floating
+//! point, or any other crate of this workspace but the model.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::float_cmp)]

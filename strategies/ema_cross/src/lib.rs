@@ -1,7 +1,7 @@
 //! Follows the crossing of two exponential moving averages of trade prices; see README.md.
 //!
-//! A sample strategy, which the configurations and tests use. It depends on the SDK alone: nothing
-//! of `runtime` may enter.
+//! A sample strategy, which the configurations and tests use. It must not depend on anything
+//! but the SDK.
 
 use windvane_sdk::indicator::Ema;
 use windvane_sdk::prelude::*;

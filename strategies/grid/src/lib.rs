@@ -1,7 +1,7 @@
 //! Buys and sells at fixed distances around a centre; see README.md.
 //!
-//! A sample strategy, which the configurations and tests use. It depends on the SDK alone: nothing
-//! of `runtime` may enter.
+//! A sample strategy, which the configurations and tests use. It must not depend on anything
+//! but the SDK.
 
 mod rung;
 

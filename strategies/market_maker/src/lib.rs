@@ -1,7 +1,7 @@
 //! Quotes both sides of the book with post-only orders; see README.md.
 //!
-//! A sample strategy, which the configurations and tests use. It depends on the SDK alone: nothing
-//! of `runtime` may enter.
+//! A sample strategy, which the configurations and tests use. It must not depend on anything
+//! but the SDK.
 
 mod quote;
 

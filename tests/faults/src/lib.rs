@@ -3,9 +3,9 @@
 //!
 //! The binary `faults` and the tests in `tests/faults/tests` use it.
 //!
-//! Forbidden here: sockets, real clocks, threads inside a seed, and randomness that does not come
-//! from the seed. Forbidden in `check`: the engine and every other crate of this repository.
-//! Checkers read only the [`witness`].
+//! It must not contain sockets, real clocks, threads inside a seed, or randomness that does not come
+//! from the seed. `check` must not use the engine or any other crate of this repository: checkers
+//! read only the [`witness`].
 //!
 //! ```text
 //! fault_plan   what a seed draws before its life begins

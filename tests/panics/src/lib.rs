@@ -1,7 +1,6 @@
 //! A strategy that panics at its first trade, as a programming error would.
 //!
-//! The end-to-end test `panic` uses it. It depends on the SDK alone: nothing of `runtime` may
-//! enter.
+//! The end-to-end test `panic` uses it. It must not depend on anything but the SDK.
 
 use windvane_sdk::prelude::*;
 

@@ -12,7 +12,7 @@ use windvane_model::order_state::OrderMove;
 use windvane_model::protocol::{
     BalanceUpdate, Fill, MarginTerms, OrderUpdate, PositionUpdate, UserEvent,
 };
-use windvane_model::{codec, ledger, planted};
+use windvane_model::{encode, ledger, planted};
 
 use super::{Engine, narrow};
 
@@ -426,7 +426,7 @@ impl Engine {
     /// Records and reports a correction by the venue's evidence.
     pub(super) fn report_adjustment(&mut self, adjustment: Adjustment, cause: Cause) {
         if self.live.is_some() {
-            codec::record_adjustment(&mut self.recorder, self.now, &adjustment, cause);
+            encode::record_adjustment(&mut self.recorder, self.now, &adjustment, cause);
         }
         self.notices.push_back(Notice::Adjusted {
             time: self.now,

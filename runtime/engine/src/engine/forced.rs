@@ -16,7 +16,7 @@ use windvane_model::order::{PositionSide, Side, Surface};
 use windvane_model::protocol::{AccountUpdate, Fill, OrderUpdate};
 use windvane_model::run_state::KillSwitch;
 use windvane_model::state_report::OpenOrder;
-use windvane_model::{codec, planted};
+use windvane_model::{encode, planted};
 
 use super::{Engine, narrow};
 
@@ -294,7 +294,7 @@ impl Engine {
     }
 
     pub(super) fn record_forced_close(&mut self, report: &ForcedCloseReport) {
-        codec::record_forced_close(&mut self.recorder, self.now, report);
+        encode::record_forced_close(&mut self.recorder, self.now, report);
     }
 
     /// Handles a payment of the insurance fund, which proves a liquidation even if its order event

@@ -6,9 +6,9 @@
 //! journal that stalls, a reconciliation that left a difference unexplained.
 
 use windvane_evidence::connection::Connection;
-use windvane_model::codec;
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::effect::Notice;
+use windvane_model::encode;
 use windvane_model::ids::InstrumentId;
 use windvane_model::live::OnStop;
 use windvane_model::order::Surface;
@@ -163,7 +163,7 @@ impl Engine {
         self.enter(state);
         if self.live.is_some() {
             let reasons = self.degraded_reasons();
-            codec::record_state(&mut self.recorder, self.now, from, state, &reasons);
+            encode::record_state(&mut self.recorder, self.now, from, state, &reasons);
             self.notices.push_back(Notice::State {
                 time: self.now,
                 from,

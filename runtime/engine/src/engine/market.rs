@@ -1,8 +1,8 @@
 //! Public market data: books, bars and mark prices, and which strategies receive them.
 
-use windvane_model::codec;
 use windvane_model::config::Streams;
 use windvane_model::effect::Effect;
+use windvane_model::encode;
 use windvane_model::event::{Event, EventKind};
 use windvane_model::ids::{InstrumentId, Time};
 use windvane_model::market::MarketEvent;
@@ -114,7 +114,7 @@ impl Engine {
         for (strategy, streams) in markets[usize::from(event.instrument.0)].subscribers() {
             if wants(streams) && strategies[usize::from(strategy.0)].fault.is_none() {
                 let effect = Effect::Deliver { strategy, event };
-                codec::record_effect(recorder, *now, &effect);
+                encode::record_effect(recorder, *now, &effect);
                 effects.push_back(effect);
             }
         }

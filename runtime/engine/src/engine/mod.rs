@@ -138,10 +138,10 @@ use windvane_evidence::reconciled_fills::SnapshotChanges;
 use windvane_evidence::stated_balances::StatedBalances;
 use windvane_evidence::stated_positions::StatedPositions;
 use windvane_evidence::unconfigured_positions::UnconfiguredPositions;
-use windvane_model::codec;
 use windvane_model::config::{EngineConfig, StrategyConfig};
 use windvane_model::decimal::Amount;
 use windvane_model::effect::{Effect, Notice};
+use windvane_model::encode;
 use windvane_model::event::{Event, EventKind};
 use windvane_model::holding::Ledgers;
 use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time, TradeId};
@@ -340,7 +340,7 @@ impl Engine {
         // A live run needs no record of it: the snapshot at the start of each journal segment
         // contains the configuration.
         if config.live.is_none() {
-            codec::record_config(&mut recorder, &config);
+            encode::record_config(&mut recorder, &config);
         }
         let balances = config
             .balances
@@ -459,12 +459,12 @@ impl Engine {
             Input::Answer { intents: [], .. } => {}
             Input::Market { instrument, event } => {
                 if usize::from(instrument.0) < self.instruments.len() {
-                    codec::record_market(&mut self.recorder, self.now, instrument.0, &event);
+                    encode::record_market(&mut self.recorder, self.now, instrument.0, &event);
                     self.handle_market(instrument, &event);
                 }
             }
             input => {
-                codec::record_input(&mut self.recorder, self.now, &input);
+                encode::record_input(&mut self.recorder, self.now, &input);
                 self.handle_other(&input);
             }
         }
@@ -556,7 +556,7 @@ impl Engine {
     }
 
     fn emit(&mut self, effect: Effect) {
-        codec::record_effect(&mut self.recorder, self.now, &effect);
+        encode::record_effect(&mut self.recorder, self.now, &effect);
         self.effects.push_back(effect);
     }
 

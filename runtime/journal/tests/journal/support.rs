@@ -11,7 +11,7 @@ use std::time::Duration;
 use windvane_journal::{
     AppendError, Directory, Event, Failure, Journal, Listener, Options, Recovered, open,
 };
-use windvane_model::codec::{record_input, record_market};
+use windvane_model::encode::{record_input, record_market};
 use windvane_model::record::{Block, Chain, Recorder};
 use windvane_model::{Input, Level, MarketEvent, StrategyId, Time};
 

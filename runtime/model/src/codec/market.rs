@@ -3,12 +3,11 @@
 //! Format 3 has a market part in each block: market events and the strategies that received them.
 //! Each record is encoded as the difference to earlier records. A block is decoded independently of
 //! other blocks, so writer and reader begin with an empty state for each block. Format 1 has no
-//! market part ([`write_fixed`], [`read_fixed`]).
+//! market part ([`put_fixed`], [`read_fixed`]).
 
 use crate::event::EventKind;
 use crate::ids::{InstrumentId, StrategyId, Time};
 use crate::market::{Level, MarketEvent, OwnedMarketEvent};
-use crate::record::Recorder;
 
 use super::cursor::{Cursor, DecodeError, Read};
 use super::form::{Form, Out, Small, zigzag};
@@ -460,13 +459,20 @@ impl<'a> MarketReader<'a> {
     }
 }
 
-/// Records a market event in format 1, which has no market part.
-pub(super) fn write_fixed(
-    recorder: &mut Recorder,
-    now: Time,
-    instrument: u16,
-    event: &MarketEvent<'_>,
-) {
+/// The kind of the record of a market event in format 1.
+pub(crate) const fn fixed_kind(event: &MarketEvent<'_>) -> u8 {
+    match event {
+        MarketEvent::Trade { .. } => kind::TRADE,
+        MarketEvent::Top { .. } => kind::TOP,
+        MarketEvent::Depth { .. } => kind::DEPTH,
+        MarketEvent::Gap => kind::GAP,
+        MarketEvent::Mark { .. } => kind::MARK,
+    }
+}
+
+/// Writes the fields of a market event in format 1, which has no market part.
+pub(crate) fn put_fixed(out: &mut Out<'_>, instrument: u16, event: &MarketEvent<'_>) {
+    out.put_u16(instrument);
     match event {
         MarketEvent::Trade {
             price,
@@ -474,8 +480,6 @@ pub(super) fn write_fixed(
             trade_id,
             buyer_is_maker,
         } => {
-            let out = &mut recorder.begin(kind::TRADE, now.0);
-            out.put_u16(instrument);
             out.put(&[u8::from(*buyer_is_maker)]);
             for word in [*price, *qty, *trade_id] {
                 out.put_i64(word);
@@ -486,8 +490,6 @@ pub(super) fn write_fixed(
             bid,
             ask,
         } => {
-            let out = &mut recorder.begin(kind::TOP, now.0);
-            out.put_u16(instrument);
             for word in [*update_id, bid.price, bid.qty, ask.price, ask.qty] {
                 out.put_i64(word);
             }
@@ -498,22 +500,18 @@ pub(super) fn write_fixed(
             bids,
             asks,
         } => {
-            let out = &mut recorder.begin(kind::DEPTH, now.0);
-            out.put_u16(instrument);
             out.put(&[u8::from(*snapshot)]);
             out.put_i64(*update_id);
             put_levels(out, bids);
             put_levels(out, asks);
         }
-        MarketEvent::Gap => recorder.begin(kind::GAP, now.0).put_u16(instrument),
+        MarketEvent::Gap => {}
         MarketEvent::Mark {
             mark,
             index,
             funding_rate,
             next_funding,
         } => {
-            let out = &mut recorder.begin(kind::MARK, now.0);
-            out.put_u16(instrument);
             for word in [*mark, *index, *funding_rate, next_funding.0] {
                 out.put_i64(word);
             }

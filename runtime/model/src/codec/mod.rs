@@ -1,4 +1,5 @@
-//! Encodes records of inputs and effects, and decodes them (see [`record`](crate::record)).
+//! The encodings of records, and the decoder. [`encode`](crate::encode) writes records,
+//! [`record`](crate::record) puts them into blocks.
 //!
 //! Decoded records own their data and are complete. If a new engine with the same configuration
 //! gets the inputs of a journal, it produces the same effects, with or without the strategy
@@ -9,22 +10,17 @@ mod form;
 mod market;
 mod read;
 mod recorded;
-mod write;
 
 pub use cursor::DecodeError;
 pub(crate) use form::{Form, Out};
-pub(crate) use market::MarketWriter;
+pub(crate) use market::{MarketWriter, fixed_kind, put_fixed};
 pub use read::Records;
 pub use recorded::{Record, RecordBody, RecordedEffect, RecordedInput, RecordedNotice};
-pub use write::{
-    record_adjustment, record_config, record_effect, record_forced_close, record_input,
-    record_market, record_state, record_text,
-};
 
 /// A flag in the reason byte of an account event. It means that the transaction time follows,
 /// because it differs from the event time. Account events of earlier versions of this program have
 /// no transaction time.
-const HAS_TRANSACTION_TIME: u8 = 0x80;
+pub(crate) const HAS_TRANSACTION_TIME: u8 = 0x80;
 
 /// Kinds of records. Inputs are below 64, effects start at 64, notices at 96.
 pub mod kind {

@@ -1,7 +1,7 @@
 //! Chains of blocks: an intact chain verifies to its fingerprint, and damage is reported with its
 //! block.
 
-use windvane_model::codec;
+use windvane_model::encode;
 use windvane_model::market::MarketEvent;
 use windvane_model::record::{self, Block, ChainError, Recorder};
 use windvane_model::{Input, InstrumentId, Time};
@@ -12,13 +12,13 @@ use super::blocks;
 fn chain() -> (Vec<Block>, record::Hash) {
     let mut recorder = Recorder::new(true);
     for i in 0..10 {
-        codec::record_input(&mut recorder, Time(i), &Input::Timeout);
+        encode::record_input(&mut recorder, Time(i), &Input::Timeout);
         if i % 2 == 1 {
             let gap = Input::Market {
                 instrument: InstrumentId(0),
                 event: MarketEvent::Gap,
             };
-            codec::record_input(&mut recorder, Time(i), &gap);
+            encode::record_input(&mut recorder, Time(i), &gap);
             recorder.seal();
         }
     }

@@ -8,7 +8,8 @@ mod format;
 mod generators;
 mod round_trip;
 
-use windvane_model::codec::{self, Record, RecordBody, RecordedEffect, RecordedInput};
+use windvane_model::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
+use windvane_model::encode;
 use windvane_model::record::{Block, Format, Recorder};
 use windvane_model::{Effect, Input, Time};
 
@@ -24,12 +25,14 @@ fn recorded(format: Format, write: impl FnOnce(&mut Recorder)) -> Block {
 }
 
 fn input_block(format: Format, now: Time, input: &Input<'_>) -> Block {
-    recorded(format, |recorder| codec::record_input(recorder, now, input))
+    recorded(format, |recorder| {
+        encode::record_input(recorder, now, input);
+    })
 }
 
 fn effect_block(format: Format, now: Time, effect: &Effect) -> Block {
     recorded(format, |recorder| {
-        codec::record_effect(recorder, now, effect);
+        encode::record_effect(recorder, now, effect);
     })
 }
 

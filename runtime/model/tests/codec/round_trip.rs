@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use windvane_model::codec::{
     self, DecodeError, RecordBody, RecordedEffect, RecordedInput, RecordedNotice,
 };
+use windvane_model::encode;
 use windvane_model::event::Event;
 use windvane_model::record::{Block, Format, Recorder};
 use windvane_model::{Effect, InstrumentId, OwnedMarketEvent, Time};
@@ -48,7 +49,7 @@ proptest! {
         for format in FORMATS {
             let block = recorded(format, |recorder| {
                 for (time, input) in &inputs {
-                    codec::record_input(recorder, *time, &input.as_input());
+                    encode::record_input(recorder, *time, &input.as_input());
                 }
             });
             let inputs = inputs.iter().cloned();
@@ -64,7 +65,7 @@ proptest! {
     fn order_records_are_read_without_the_market_part(inputs in vec((time(), input()), 1..20)) {
         let mut block = recorded(Format::V3, |recorder| {
             for (time, input) in &inputs {
-                codec::record_input(recorder, *time, &input.as_input());
+                encode::record_input(recorder, *time, &input.as_input());
             }
         });
         let of_market = |record: &codec::Record| matches!(
@@ -97,7 +98,7 @@ proptest! {
                 if let Effect::Deliver { event, .. } = &mut effect {
                     event.sequence = *number;
                 }
-                codec::record_effect(recorder, Time(7), &effect);
+                encode::record_effect(recorder, Time(7), &effect);
             }
         });
         for (effect, number) in &effects {
@@ -126,7 +127,7 @@ proptest! {
             let record = |count: usize| {
                 recorded(format, |recorder| {
                     for input in &inputs[..count] {
-                        codec::record_input(recorder, Time(7), &input.as_input());
+                        encode::record_input(recorder, Time(7), &input.as_input());
                     }
                 })
             };
@@ -179,7 +180,7 @@ proptest! {
         for format in FORMATS {
             let mut block = recorded(format, |recorder| {
                 for input in &inputs {
-                    codec::record_input(recorder, Time(7), &input.as_input());
+                    encode::record_input(recorder, Time(7), &input.as_input());
                 }
             });
             let at = at.index(block.len());
@@ -216,21 +217,21 @@ fn check_one_reading(block: &Block) -> Result<(), TestCaseError> {
 
 fn record_again(recorder: &mut Recorder, record: &codec::Record) {
     match &record.body {
-        RecordBody::Config(text) => codec::record_text(recorder, record.time, text),
+        RecordBody::Config(text) => encode::record_text(recorder, record.time, text),
         RecordBody::Input(input) => {
-            codec::record_input(recorder, record.time, &input.as_input());
+            encode::record_input(recorder, record.time, &input.as_input());
         }
         RecordBody::Effect(effect) => {
-            codec::record_effect(recorder, record.time, &original(effect));
+            encode::record_effect(recorder, record.time, &original(effect));
         }
         RecordBody::Notice(RecordedNotice::State { from, to, reasons }) => {
-            codec::record_state(recorder, record.time, *from, *to, reasons);
+            encode::record_state(recorder, record.time, *from, *to, reasons);
         }
         RecordBody::Notice(RecordedNotice::Adjusted { adjustment, cause }) => {
-            codec::record_adjustment(recorder, record.time, adjustment, *cause);
+            encode::record_adjustment(recorder, record.time, adjustment, *cause);
         }
         RecordBody::Notice(RecordedNotice::ForcedClose(report)) => {
-            codec::record_forced_close(recorder, record.time, report);
+            encode::record_forced_close(recorder, record.time, report);
         }
     }
 }

@@ -90,10 +90,11 @@ mod tests {
 
     use serde_json::Value;
     use serde_json::value::RawValue;
+    use windvane_wire_examples as examples;
 
     use super::*;
     use crate::route::{self, Need};
-    use crate::wire::{Parameters, examples};
+    use crate::wire::Parameters;
 
     macro_rules! read_and_write_again {
         ($($request:ty,)*) => {

@@ -7,7 +7,6 @@ pub mod answers;
 pub mod chain;
 pub mod common;
 pub mod enums;
-pub mod examples;
 pub mod exchange;
 pub mod futures;
 pub mod info;

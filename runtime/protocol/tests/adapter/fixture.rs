@@ -5,7 +5,7 @@ use windvane_model::{
     Price, Qty, Request, Side, Surface, TimeInForce,
 };
 use windvane_protocol::adapter::{Adapter, FuturesAccount, Names};
-use windvane_protocol::wire::examples::{self, Example};
+use windvane_wire_examples::{self as examples, Example};
 
 pub const FUTURES: InstrumentId = InstrumentId(0);
 pub const SPOT: InstrumentId = InstrumentId(1);

@@ -7,7 +7,7 @@ use windvane_model::{
     TradeId, VenueOrderId,
 };
 use windvane_protocol::adapter::{Adapter, CallResult, DecodeError, Note, WithNotes};
-use windvane_protocol::wire::examples;
+use windvane_wire_examples as examples;
 
 use super::fixture::{
     ADDRESS, BTC, FUTURES, SPOT, USDT, adapter, amount, body, documented, id, limit, order, place,

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use windvane_model::state_report::Subject;
 use windvane_model::{Reply, Request, Surface};
 use windvane_protocol::adapter::CallResult;
-use windvane_protocol::wire::examples;
+use windvane_wire_examples as examples;
 
 use super::fixture::{FUTURES, SPOT, adapter, documented, id, limit, order};
 

@@ -19,8 +19,9 @@ use serde_json::Value;
 use windvane_client::Outcome;
 use windvane_protocol::route::{self, Bounds, Kind, Need, Param, Scheme, Surface};
 use windvane_protocol::sign::{ApiKey, Credentials, SolanaKey};
-use windvane_protocol::wire::{Parameters, answers, examples, futures, read};
+use windvane_protocol::wire::{Parameters, answers, futures, read};
 use windvane_sim_server::AccountKeys;
+use windvane_wire_examples as examples;
 
 use keys::wallet;
 use own_client::done;

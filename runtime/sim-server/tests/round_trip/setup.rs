@@ -11,8 +11,9 @@ use windvane_protocol::sign::Credentials;
 use windvane_protocol::wire::enums::{
     MarginType, OrderType, PositionSide, PrivacyStatus, Side, TimeInForce,
 };
-use windvane_protocol::wire::{Parameters, chain, examples, futures, spot};
+use windvane_protocol::wire::{Parameters, chain, futures, spot};
 use windvane_sim_server::{LimitSettings, Running, Settings, Source, start};
+use windvane_wire_examples as examples;
 
 use crate::keys::{credentials, solana_key};
 use crate::own_client::done;

@@ -1,8 +1,12 @@
-//! Encodes inputs and effects. Nothing here may read them back or depend on more than its
-//! arguments.
+//! Writes inputs and effects as records of a [`Recorder`]. Nothing here may read them back or depend
+//! on more than its arguments.
+//!
+//! [`codec`](crate::codec) has the encodings and the decoder, [`record`](crate::record) has blocks
+//! and the chain. Neither may use this module.
 
 use serde::Serialize;
 
+use crate::codec::{Form, HAS_TRANSACTION_TIME, Out, fixed_kind, kind, put_fixed};
 use crate::config::EngineConfig;
 use crate::decimal::Amount;
 use crate::degraded_reason::DegradedReason;
@@ -19,15 +23,14 @@ use crate::protocol::{
 use crate::record::Recorder;
 use crate::run_state::RunState;
 
-use super::form::{Form, Out};
-use super::{HAS_TRANSACTION_TIME, kind, market};
-
 /// Records a market event. This is the hot path.
 #[inline]
 pub fn record_market(recorder: &mut Recorder, now: Time, instrument: u16, event: &MarketEvent<'_>) {
-    match recorder.market() {
-        Some(market) => market.event(now, instrument, event),
-        None => market::write_fixed(recorder, now, instrument, event),
+    if let Some(market) = recorder.market() {
+        market.event(now, instrument, event);
+    } else {
+        let out = &mut recorder.begin(fixed_kind(event), now.0);
+        put_fixed(out, instrument, event);
     }
 }
 

@@ -3,9 +3,9 @@
 use rust_decimal::Decimal;
 use windvane_model::{OrderType, PositionSide, Side, TimeInForce, WorkingType};
 
-use super::example::Example;
-use crate::wire::enums::{IncomeType, MarginType, ResponseType, TransferKind};
-use crate::wire::futures::{
+use crate::example::Example;
+use windvane_protocol::wire::enums::{IncomeType, MarginType, ResponseType, TransferKind};
+use windvane_protocol::wire::futures::{
     AllOrders, ApproveAgent, ApproveBuilder, BatchOrder, BatchOrders, CancelAllOrders,
     CancelBatchOrders, CancelOrder, ChangeLeverage, ChangeMarginType, ChangeMultiAssetsMode,
     ChangePositionMargin, ChangePositionMode, CloseListenKey, CountdownCancelAll, CreateListenKey,
@@ -84,7 +84,7 @@ const RISK: &str = r#"[{"symbol":"BTCUSDT","positionSide":"BOTH","positionAmt":"
 "liquidationPrice":"0","leverage":"20","maxNotionalValue":"250000","marginType":"cross",
 "isolatedMargin":"0","isAutoAddMargin":"false","updateTime":1751350000000}]"#;
 
-pub(super) fn examples() -> Vec<Example> {
+pub(crate) fn examples() -> Vec<Example> {
     let mut examples = modes();
     examples.extend(orders());
     examples.extend(account());

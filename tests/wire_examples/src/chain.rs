@@ -2,14 +2,14 @@
 
 use rust_decimal::Decimal;
 
-use super::example::Example;
-use crate::wire::chain::{
+use crate::example::Example;
+use windvane_protocol::wire::chain::{
     GetAccountStatus, GetDepositAddress, GetDepositWithdrawHistory, GetLockedStaking,
     GetWithdrawFee, GetWithdrawInfo, ModifyAccountStatus, PerpSolanaWithdraw, PerpWalletTransfer,
     PerpWithdraw, SpotSolanaWithdraw, SpotWalletTransfer, SpotWithdraw, Transfer,
 };
-use crate::wire::enums::{PrivacyStatus, SignatureType, TransferKind};
-use crate::wire::info::{GetBalance, GetOpenOrders, GetUserFills};
+use windvane_protocol::wire::enums::{PrivacyStatus, SignatureType, TransferKind};
+use windvane_protocol::wire::info::{GetBalance, GetOpenOrders, GetUserFills};
 
 const ADDRESS: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const SOLANA_ADDRESS: &str = "7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV";
@@ -39,7 +39,7 @@ const FILLS: &str = r#"{"result":{"address":"0xf39Fd6e51aad88F6F4ce6aB8827279cff
 "fills":[{"symbol":"BTCUSDT","side":"SELL","price":"60000.1","qty":"0.01",
 "time":1772678119999}]},"id":2,"jsonrpc":"2.0"}"#;
 
-pub(super) fn examples() -> Vec<Example> {
+pub(crate) fn examples() -> Vec<Example> {
     let mut examples = chain();
     examples.extend(withdrawals());
     examples.extend(info());

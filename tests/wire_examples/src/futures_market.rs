@@ -1,8 +1,8 @@
 //! Examples of market data of the futures surface.
 
-use super::example::Example;
-use crate::wire::enums::Interval;
-use crate::wire::futures::{
+use crate::example::Example;
+use windvane_protocol::wire::enums::Interval;
+use windvane_protocol::wire::futures::{
     GetAggTrades, GetBookTicker, GetDepth, GetExchangeInfo, GetFundingInfo, GetFundingRate,
     GetHistoricalTrades, GetIndexPriceKlines, GetKlines, GetMarkPriceKlines, GetPremiumIndex,
     GetPrice, GetTicker24hr, GetTime, GetTrades, Ping,
@@ -44,7 +44,7 @@ const TICKERS: &str = r#"[{"symbol":"BTCUSDT","priceChange":"-94.9","priceChange
 "quoteVolume":"534808695.96","openTime":1751263600000,"closeTime":1751350000000,
 "firstId":28385,"lastId":28460,"count":76}]"#;
 
-pub(super) fn examples() -> Vec<Example> {
+pub(crate) fn examples() -> Vec<Example> {
     vec![
         Example::of(&Ping::new(), "{}"),
         Example::of(&GetTime::new(), r#"{"serverTime":1751350000000}"#),

@@ -1,6 +1,6 @@
 //! One example.
 
-use crate::wire::{Parameters, Request};
+use windvane_protocol::wire::{Parameters, Request};
 
 /// A request with its parameters, and a response to it.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Example {
 }
 
 impl Example {
-    pub(super) fn of<R: Request>(request: &R, answer: &'static str) -> Self {
+    pub(crate) fn of<R: Request>(request: &R, answer: &'static str) -> Self {
         Self {
             route: R::ROUTE,
             parameters: request.parameters(),

@@ -3,9 +3,9 @@
 use rust_decimal::Decimal;
 use windvane_model::{OrderType, Side, TimeInForce};
 
-use super::example::Example;
-use crate::wire::enums::{Interval, TransferKind, UserOperation};
-use crate::wire::spot::{
+use crate::example::Example;
+use windvane_protocol::wire::enums::{Interval, TransferKind, UserOperation};
+use windvane_protocol::wire::spot::{
     AllOrders, CancelAllOrders, CancelOrder, CloseListenKey, CreateApiKey, CreateListenKey,
     GetAccount, GetAggTrades, GetBookTicker, GetCommissionRate, GetDepth, GetExchangeInfo,
     GetHistoricalTrades, GetKlines, GetNonce, GetPrice, GetTicker24hr, GetTime, GetTrades,
@@ -64,7 +64,7 @@ const TICKER: &str = r#"{"symbol":"BTCUSDT","priceChange":"-12.5","priceChangePe
 "openTime":1751263600000,"closeTime":1751350000000,"firstId":1,"lastId":99,"count":99,
 "baseAsset":"BTC","quoteAsset":"USDT"}"#;
 
-pub(super) fn examples() -> Vec<Example> {
+pub(crate) fn examples() -> Vec<Example> {
     let mut examples = orders();
     examples.extend(account());
     examples.extend(market());
