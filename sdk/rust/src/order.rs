@@ -224,7 +224,7 @@ impl Order {
         order
     }
 
-    /// Sets the price at which a trailing stop starts to trail.
+    /// Chooses which price triggers the order: the mark price or the last price.
     pub fn activation_price(mut self, instrument: &Instrument, price: Price) -> Self {
         self.activation_price = instrument.nearest_price(price).unwrap_or_default().0;
         self

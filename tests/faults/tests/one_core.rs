@@ -15,7 +15,8 @@ use windvane_tests::venue::Venue;
 /// The behaviour of a live run that the constants change.
 #[derive(Debug, PartialEq, Eq)]
 struct Shown {
-    /// An order reached the venue; otherwise it was too late to be sent.
+    /// Whether the strategy's order reached the venue. If not, the program did not send it, because
+    /// it had waited too long.
     places_orders: bool,
     /// The weight in its plan.
     planned: Option<String>,

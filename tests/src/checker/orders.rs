@@ -7,7 +7,7 @@ use crate::results::{Fill, Order, Results};
 
 use super::Findings;
 
-/// The numbers in a client order id `<strategy>.<epoch>.<sequence>`.
+/// The epoch and the sequence number in a client order id `<strategy>.<epoch>.<sequence>`.
 struct OwnId {
     epoch: u64,
     sequence: u64,

@@ -189,7 +189,8 @@ fn after_a_process_stall_old_evidence_renews_no_countdown() {
         account.alive();
     }
     assert_eq!(account.take_countdown(), Some(COUNTDOWN_MS));
-    // It is tried again in half a second, before the age of the evidence is checked next.
+    // The venue refuses the renewal. The retry is due in half a second, before the engine checks the
+    // age of the last sign of the user stream.
     account.countdown_reply(Outcome::Refused(Refusal {
         code: -1021,
         msg: String::new(),
