@@ -260,7 +260,7 @@ impl Engine {
             && !planted!(SideUnbound)
     }
 
-    /// Whether the venue guarantees that an order neither opens a position nor rests.
+    /// Whether the venue guarantees that an order cannot open a position and cannot rest.
     pub(super) fn only_reduces(&self, terms: &OrderTerms) -> bool {
         self.surface_of(terms.instrument) == Surface::Futures
             && terms.order_type == OrderType::Market

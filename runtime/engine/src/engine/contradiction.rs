@@ -1,7 +1,7 @@
 //! The venue contradicts itself about an own order: it denies an order that it had confirmed, or
-//! shows an order that had ended in the books. The engine neither believes nor ignores such a
-//! report. It keeps counting a denied order and queries it. It takes an ended order that is shown
-//! open back into the live orders (`docs/promises.md#2-unknown-is-a-state` and
+//! shows an order that had ended in the books. The engine does not book such a report at
+//! once. It keeps counting a denied order and queries it. It takes an ended order that is shown open
+//! back into the live orders (`docs/promises.md#2-unknown-is-a-state` and
 //! `#3-the-venue-is-the-authority`).
 
 use windvane_evidence::lag::READ_LAG_MS;

@@ -1,6 +1,6 @@
 //! Liquidation and auto-deleveraging: strategies give up what the venue closed, people are notified,
-//! and the configured reaction follows. What is known of the venue's orders is in
-//! `windvane_evidence::forced`.
+//! and the configured reaction follows. `windvane_evidence::forced` keeps the venue's reports of
+//! its own orders.
 
 use windvane_evidence::close_gains::RealizedGain;
 use windvane_evidence::forced::{DueClose, ForcedOrder};

@@ -1,5 +1,5 @@
 //! Another instance on the account: the engine watches for it, adopts its orders or degrades the run.
-//! What an order id means is decided in `windvane_evidence::instances`.
+//! `windvane_evidence::instances` decides which instance an order id belongs to.
 
 use windvane_evidence::instances::{Instances, Run, Sighting, SightingResult, second_of};
 use windvane_model::degraded_reason::DegradedReason;

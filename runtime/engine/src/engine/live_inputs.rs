@@ -1,5 +1,5 @@
-//! What happens to a live run: its beginning and end, user streams that come and go, readings of the
-//! venue's clock, and events of the journal and the watchdog.
+//! Handles the inputs of a live run: its beginning and end, user streams that come and go, readings
+//! of the venue's clock, and events of the journal and the watchdog.
 
 use windvane_evidence::account_history::NewestEvents;
 use windvane_model::degraded_reason::DegradedReason;

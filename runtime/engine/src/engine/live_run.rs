@@ -137,7 +137,7 @@ impl LiveRun {
         &self.degraded_reasons
     }
 
-    /// Whether there are degraded reasons, and all of them are of this kind.
+    /// Whether the run is degraded, and `kind` is true for every degraded reason.
     pub(super) fn is_degraded_only_for(&self, kind: impl Fn(&DegradedReason) -> bool) -> bool {
         !self.degraded_reasons.is_empty() && self.degraded_reasons.iter().all(kind)
     }
