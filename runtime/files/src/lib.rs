@@ -1,13 +1,32 @@
 //! Files of the data folder: only their owner can read them, and a small file is whole or absent.
 //!
 //! `journal`, `admin`, `build` and `live` use this crate to write their files, so that the mode of a
-//! file and the order of sync and rename are decided in one place. It must not contain the format of
-//! any file.
+//! file and the order of sync and rename are decided in one place. `config`, `recording`, `client`,
+//! `build`, `live` and `cli` read files of the user with it: only regular files, up to a stated
+//! length; all of them read the files of the data folder with it. `config`, `client`, `signer` and
+//! `admin` use it to open files with secrets and rules. `build` and `live` read the lines of their
+//! child processes with it. It must not contain the format of any file.
+
+mod ancestors;
+mod lines;
+mod private;
+mod regular;
+
+pub use ancestors::ReplaceableError;
+pub use lines::BoundedLines;
+pub use private::{
+    OF_OTHERS, Others, PrivateError, open_private, others_in_folder_of, own_folder,
+    require_own_folder, require_place, user_of_folder,
+};
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+use rustix::fs::OFlags;
+
+pub use regular::{open_regular, read_bounded, read_open_text, read_text_bounded};
 
 const FOLDER: u32 = 0o700;
 const FILE: u32 = 0o600;
@@ -31,10 +50,30 @@ pub fn new_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(FOLDER).create(path)
 }
 
-/// Options to open a file that only its owner may read, if the file is created by them.
+/// Creates the folders above a path. Others may enter the new ones, but not change them, whatever
+/// the umask is.
+///
+/// # Errors
+/// The disk failed.
+pub fn parents(path: &Path) -> io::Result<()> {
+    const PARENT: u32 = 0o755;
+    let Some(parent) = path.parent().filter(|parent| *parent != Path::new("")) else {
+        return Ok(());
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(PARENT)
+        .create(parent)
+}
+
+/// Options to open a file that only its owner may read, if the file is created by them. A link in its
+/// place is not followed: a run that was taken over could leave one in its data folder, and another
+/// command, which is not confined, would change a file elsewhere.
 pub fn options() -> OpenOptions {
     let mut options = File::options();
-    options.mode(FILE);
+    options
+        .mode(FILE)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     options
 }
 
@@ -152,6 +191,18 @@ mod tests {
         create(&file).unwrap();
         assert_eq!((mode(&file), fs::read(&file).unwrap().len()), (0o600, 0));
         assert!(folder(&file).is_err(), "a file is in the way");
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_file_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "keep this").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(create(&link).is_err());
+        replace(&link, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&link).unwrap(), "new");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "keep this");
     }
 
     #[test]

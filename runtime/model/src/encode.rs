@@ -70,6 +70,11 @@ pub fn record_input(recorder: &mut Recorder, now: Time, input: &Input<'_>) {
         Input::Renew { strategy } => {
             put_strategy(&mut recorder.begin(kind::RENEW, now.0), *strategy);
         }
+        Input::Start { strategy, phase } => {
+            let out = &mut recorder.begin(kind::START, now.0);
+            put_strategy(out, *strategy);
+            out.put(&[*phase as u8]);
+        }
         Input::Saved {
             strategy,
             handled,

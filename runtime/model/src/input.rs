@@ -52,10 +52,22 @@ pub enum Input<'a> {
         command: Command,
     },
     /// A strategy's module was instantiated again, after a change of the module or after
-    /// quarantine. The new instance sets its timers again, and the fault is cleared.
+    /// quarantine, and started at this moment. The new instance sets its timers again, and the
+    /// fault is cleared. Journals of earlier programs have it. Now a start takes time: see
+    /// [`Input::Start`].
     Renew {
         /// The strategy.
         strategy: StrategyId,
+    },
+    /// A new instance of a strategy's module starts beside the run. Orders, positions and other
+    /// strategies go on meanwhile. The caller of the engine keeps the strategy's events until the
+    /// start ends, and gives them to the new instance then. A start that fails ends with
+    /// [`Input::Fault`].
+    Start {
+        /// The strategy.
+        strategy: StrategyId,
+        /// The begin or the end of the start.
+        phase: StartPhase,
     },
     /// The saved state of a strategy. Its place in the journal, between events and intents, shows
     /// what the strategy knew when it saved. The next process gives the state back to the strategy.
@@ -83,6 +95,31 @@ pub enum Input<'a> {
     OnLiquidation(OnLiquidation),
 }
 
+/// A moment of a start beside the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum StartPhase {
+    /// The old instance is not called any more. The new one starts with the engine as it is here:
+    /// its fault is cleared and its timers are gone. It accepts no order until the start ends.
+    Begins = 0,
+    /// The new instance is ready. Its intents follow, then its answers to the events since the
+    /// begin. Last it gets the state of the run.
+    Ends = 1,
+}
+
+impl StartPhase {
+    /// All phases, in the order of their numbers.
+    pub const ALL: [Self; 2] = [Self::Begins, Self::Ends];
+
+    /// One word for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Begins => "begins",
+            Self::Ends => "ends",
+        }
+    }
+}
+
 /// The kind of a strategy's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
@@ -108,11 +145,17 @@ pub enum FaultKind {
     Loss = 8,
     /// The strategy could not load its saved state.
     State = 9,
+    /// A callback used more processor time than `limits.callback_ms` allows. Only a live or paper
+    /// run measures time, so a replay takes this fault as it was recorded.
+    Time = 10,
+    /// The strategy used more processor time than `limits.cpu_percent` allows. A replay takes this
+    /// fault as it was recorded.
+    Cpu = 11,
 }
 
 impl FaultKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Trap,
         Self::Fuel,
         Self::Memory,
@@ -123,7 +166,15 @@ impl FaultKind {
         Self::Host,
         Self::Loss,
         Self::State,
+        Self::Time,
+        Self::Cpu,
     ];
+
+    /// Whether the fault was measured with a clock. The module does not fail in this way in a
+    /// replay, so the record alone decides.
+    pub const fn is_measured(self) -> bool {
+        matches!(self, Self::Time | Self::Cpu)
+    }
 
     /// One word for people.
     pub const fn as_str(self) -> &'static str {
@@ -138,6 +189,8 @@ impl FaultKind {
             Self::Host => "host",
             Self::Loss => "loss",
             Self::State => "state",
+            Self::Time => "time",
+            Self::Cpu => "cpu",
         }
     }
 }

@@ -184,6 +184,12 @@ impl RateWindow {
         }
     }
 
+    /// The number of orders within the last minute.
+    pub fn used(&self, now: Time) -> usize {
+        let is_past = |time: &Time| now.0 - time.0 >= MINUTE_NS;
+        self.times.len() - self.times.partition_point(is_past)
+    }
+
     /// Counts an order.
     pub fn count(&mut self, now: Time) {
         if planted!(RateForgotten) {
@@ -255,6 +261,8 @@ mod tests {
         assert!(window.fits(seconds(60), 0, 2));
         assert!(!window.fits(seconds(60), 1, 2));
         assert!(window.fits(seconds(90), 1, 2));
+        let used = [59, 60, 89, 90].map(|second| window.used(seconds(second)));
+        assert_eq!(used, [2, 1, 1, 0]);
     }
 
     #[test]

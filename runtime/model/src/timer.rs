@@ -108,14 +108,40 @@ impl Timers {
         due
     }
 
-    /// Removes and returns the next timer that is due.
-    pub fn take_due(&mut self, now: Time) -> Option<Timer> {
-        let (time, timer) = self.next()?;
-        if time > now {
-            return None;
-        }
+    /// Removes and returns the next timer that is due and wanted.
+    pub fn take_due(&mut self, now: Time, wanted: impl Fn(Timer) -> bool) -> Option<Timer> {
+        let mut due = self.by_time.iter().take_while(|(time, _)| *time <= now);
+        let (_, timer) = *due.find(|(_, timer)| wanted(*timer))?;
         self.cancel(timer);
         Some(timer)
+    }
+
+    /// The earliest time from `wanted` on for a timer of a strategy. One millisecond is kept free
+    /// for each other timer of the strategy that fires before it, and one for itself. So a strategy
+    /// gets at most a timer event each millisecond over time, however many timers it sets.
+    pub fn earliest(&self, strategy: StrategyId, token: i64, now: Time, wanted: Time) -> Time {
+        let key = |token| Timer::Strategy { strategy, token };
+        let others = self.by_timer.range(key(i64::MIN)..=key(i64::MAX));
+        let mut others: Vec<Time> = others
+            .filter(|(timer, _)| **timer != key(token))
+            .map(|(_, time)| *time)
+            .collect();
+        if wanted >= now.plus_ms(others.len() as i64 + 1) {
+            return wanted;
+        }
+        others.sort_unstable();
+        let mut others = others.into_iter().peekable();
+        let (mut time, mut before) = (wanted, 0);
+        loop {
+            while others.next_if(|other| *other <= time).is_some() {
+                before += 1;
+            }
+            let soonest = now.plus_ms(before + 1);
+            if time >= soonest {
+                return time;
+            }
+            time = soonest;
+        }
     }
 
     /// Whether a timer is set.
@@ -160,8 +186,8 @@ mod tests {
         timers.set(Time(5), timer(1));
         timers.set(Time(9), timer(1));
         assert_eq!(timers.next(), Some((Time(9), timer(1))));
-        assert_eq!(timers.take_due(Time(8)), None);
-        assert_eq!(timers.take_due(Time(9)), Some(timer(1)));
+        assert_eq!(timers.take_due(Time(8), |_| true), None);
+        assert_eq!(timers.take_due(Time(9), |_| true), Some(timer(1)));
         assert_eq!(timers.next(), None);
     }
 
@@ -178,5 +204,43 @@ mod tests {
         assert_eq!(timers.count_of(StrategyId(1)), 2);
         timers.cancel_of(StrategyId(1));
         assert_eq!(timers.next(), Some((Time(7), other)));
+    }
+
+    #[test]
+    fn timers_that_are_not_wanted_stay() {
+        let mut timers = Timers::default();
+        timers.set(Time(5), timer(1));
+        timers.set(Time(6), Timer::Heartbeat);
+        let heartbeat = |timer| timer == Timer::Heartbeat;
+        assert_eq!(timers.take_due(Time(5), heartbeat), None);
+        assert_eq!(timers.take_due(Time(6), heartbeat), Some(Timer::Heartbeat));
+        assert_eq!(timers.next(), Some((Time(5), timer(1))));
+    }
+
+    #[test]
+    fn a_timer_waits_a_millisecond_for_each_one_before_it() {
+        let mut timers = Timers::default();
+        let now = Time::from_millis(1_000);
+        let strategy = StrategyId(1);
+        for token in 0..64 {
+            let time = timers.earliest(strategy, token, now, now);
+            assert_eq!(time, now.plus_ms(token + 1));
+            timers.set(time, timer(token));
+        }
+        // A timer that moves leaves its own place free.
+        assert_eq!(timers.earliest(strategy, 0, now, now), now.plus_ms(1));
+        assert_eq!(timers.earliest(strategy, 64, now, now), now.plus_ms(65));
+        // The timers of another strategy do not count.
+        assert_eq!(timers.earliest(StrategyId(2), 0, now, now), now.plus_ms(1));
+    }
+
+    #[test]
+    fn timers_far_away_may_be_due_together() {
+        let mut timers = Timers::default();
+        let (now, at) = (Time::from_millis(1_000), Time::from_millis(1_064));
+        for token in 0..64 {
+            assert_eq!(timers.earliest(StrategyId(1), token, now, at), at);
+            timers.set(at, timer(token));
+        }
     }
 }

@@ -4,6 +4,9 @@
 use std::io::Error;
 use std::path::Path;
 
+use windvane_model::encode::{record_input, record_market};
+use windvane_model::record::{Chain, Format, Recorder};
+use windvane_model::{Input, Level, MarketEvent, StrategyId, Time};
 use windvane_protocol::route;
 use windvane_wire_examples as examples;
 
@@ -25,7 +28,150 @@ const SIGNED: [&str; 9] = [
 fn main() -> Result<(), Error> {
     frames()?;
     routes()?;
+    printing()?;
+    admin()?;
+    signer()?;
+    journal()?;
     books()
+}
+
+/// Requests to the admin server: over TCP, through the socket, and with a proof.
+fn admin() -> Result<(), Error> {
+    let halt = "POST /api/halt HTTP/1.1\r\nHost: localhost\r\nContent-Length: 34\r\n\r\n\
+                {\"strategy\": \"a\", \"wait_ms\": 1000}";
+    let nonce = "0123456789abcdef".repeat(4);
+    let challenge = format!("GET /proof?nonce={nonce} HTTP/1.1\r\nHost: [::1]:7000\r\n\r\n");
+    let proven = format!(
+        "POST /api/halt HTTP/1.1\r\nHost: 127.0.0.1:7000\r\nAuthorization: Windvane \
+         {nonce}:{nonce}\r\nContent-Length: 2\r\n\r\n{{}}"
+    );
+    let bearer = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\n\r\n";
+    let chunked = "POST /api/reload HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\
+                   Expect: 100-continue\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
+    let web = "GET /ready HTTP/1.1\r\nHost: evil.example\r\nOrigin: https://evil.example\r\n\r\n";
+    for (name, way, text) in [
+        ("halt_tcp", 0, halt),
+        ("halt_socket", 1, halt),
+        ("challenge", 0, challenge.as_str()),
+        ("wrong_proof", 0, proven.as_str()),
+        ("bearer", 0, bearer),
+        ("chunked", 1, chunked),
+        ("web_page", 1, web),
+        ("proof_halt", 2, "POST\n/api/halt\n"),
+        ("proof_resume", 2, "POST\n/api/resume\n{\"strategy\":\"a\"}"),
+        ("proof_reload", 2, "POST\n/api/reload\n{\"config\":\"/c\"}"),
+        ("proof_status", 2, "GET\n/api/status?x=%41\n"),
+    ] {
+        let mut bytes = vec![way];
+        bytes.extend_from_slice(text.as_bytes());
+        seed("admin_request", name, &bytes)?;
+    }
+    Ok(())
+}
+
+/// Frames of the signer's socket, written out: this crate does not know them.
+fn signer() -> Result<(), Error> {
+    let text = |text: &str| {
+        let mut bytes = vec![text.len() as u8];
+        bytes.extend_from_slice(text.as_bytes());
+        bytes
+    };
+    let order = [("symbol", "BTCUSDT"), ("side", "BUY")];
+    let order = order.map(|(name, value)| [text(name), text(value)].concat());
+    // Number, route, version, parameters, stamp.
+    let request = [
+        vec![1],
+        text("futures.new_order"),
+        vec![1, 2, 2],
+        order.concat(),
+        vec![1, 7, 9],
+    ]
+    .concat();
+    let refused = [vec![9, 1], text("no")].concat();
+    // Number, accepted, path, no query, no headers, body, method.
+    let signed = [
+        vec![9, 0],
+        text("/fapi/v3/order"),
+        vec![0, 0, 1],
+        text("a=b"),
+        vec![3],
+    ]
+    .concat();
+    for (name, record) in [
+        ("request", request),
+        ("refused", refused),
+        ("signed", signed),
+    ] {
+        let length = record.len() as u8 + 1;
+        let frame = [vec![length, 0, 0, 0, 1], record].concat();
+        seed(
+            "signer_wire",
+            name,
+            &[vec![4], frame.clone(), frame].concat(),
+        )?;
+    }
+    Ok(())
+}
+
+/// A block of the journal in each format.
+fn journal() -> Result<(), Error> {
+    for (number, format) in [Format::V1, Format::V3].into_iter().enumerate() {
+        let mut recorder = Recorder::from_chain(Chain::default(), true);
+        recorder.set_format(format);
+        let depth = MarketEvent::Depth {
+            update_id: 7,
+            snapshot: true,
+            bids: &[Level { price: 1, qty: 2 }],
+            asks: &[],
+        };
+        record_market(&mut recorder, Time(5), 0, &depth);
+        let saved = Input::Saved {
+            strategy: StrategyId(0),
+            handled: 3,
+            state: Some(b"state"),
+        };
+        record_input(&mut recorder, Time(6), &saved);
+        recorder.seal();
+        for block in std::iter::from_fn(|| recorder.poll_block()) {
+            let length = (block.orders.len() as u16).to_be_bytes();
+            let mut bytes = vec![number as u8, length[0], length[1]];
+            bytes.extend_from_slice(&block.orders);
+            bytes.extend_from_slice(block.market.as_deref().unwrap_or_default());
+            seed(
+                "journal_block",
+                &format!("format_{}", format.version()),
+                &bytes,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Responses for the printing, and texts that try to control a terminal.
+fn printing() -> Result<(), Error> {
+    for example in examples::all().iter().step_by(ANSWERS_STEP) {
+        let name = example.route.replace(['{', '}'], "");
+        seed("answer_printing", &name, example.answer.as_bytes())?;
+    }
+    let nested = "[".repeat(1_000) + &"]".repeat(1_000);
+    seed("answer_printing", "nested", nested.as_bytes())?;
+    let quotes = r#"{"a\\":"\"[[{","b":[ {} ,[1.10,-0e-9]]}"#;
+    seed("answer_printing", "quotes", quotes.as_bytes())?;
+    for (name, limit, split, text) in [
+        (
+            "escapes",
+            200,
+            3,
+            "\u{1b}[2J\u{9b}31m\r\n\t\u{7f}\u{202e}\u{200b}\u{e0041}",
+        ),
+        ("cut", 3, 1, "é\u{1b}不\u{1f600}"),
+        ("plain", 9, 4, "BTCUSDT"),
+    ] {
+        let mut bytes = vec![0, limit, split];
+        bytes.extend_from_slice(text.as_bytes());
+        seed("outside_text", name, &bytes)?;
+    }
+    Ok(())
 }
 
 fn seed(target: &str, name: &str, bytes: &[u8]) -> Result<(), Error> {

@@ -68,6 +68,7 @@ pub mod error;
 pub mod exchange_info;
 pub mod frame;
 pub mod join;
+pub mod json_text;
 pub mod local_book;
 pub mod market_stream;
 pub mod number;

@@ -26,6 +26,8 @@ pub(super) const HEAD: usize = 128;
 const EXTENSION: &str = "windvane-cache";
 /// How many bytes at the start and at the end of a recording are hashed.
 const ENDS: u64 = 64 * 1024;
+/// A survey has some hundred bytes for each instrument and gap.
+const SURVEY_BYTES_MAX: u64 = 256 << 20;
 
 /// Identifies the recording and the way it is decoded. A valid cache has the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +40,7 @@ pub(super) struct Key {
 
 impl Key {
     pub(super) fn of(path: &Path, surface: Option<Surface>) -> Result<Self, RecordingError> {
-        let mut file = File::open(path).map_err(RecordingError::io(path))?;
+        let mut file = windvane_files::open_regular(path).map_err(RecordingError::io(path))?;
         let metadata = file.metadata().map_err(RecordingError::io(path))?;
         let modified = metadata.modified().ok();
         let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -144,7 +146,7 @@ fn user_folder() -> PathBuf {
 /// Reads the survey of a valid cache. Only the header and the survey are checked here; each chunk
 /// has its own checksum, which is checked when the chunk is read.
 pub(super) fn read_survey(cache: &Path, key: &Key) -> Result<Survey, Absence> {
-    let mut file = File::open(cache).map_err(|_| Absence::None)?;
+    let mut file = windvane_files::open_regular(cache).map_err(|_| Absence::None)?;
     let mut head = [0; HEAD];
     file.read_exact(&mut head).map_err(|_| Absence::Damaged)?;
     let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
@@ -162,6 +164,9 @@ pub(super) fn read_survey(cache: &Path, key: &Key) -> Result<Survey, Absence> {
         return Err(Absence::Stale);
     }
     let (offset, length) = (long(72), long(80));
+    if length > SURVEY_BYTES_MAX {
+        return Err(Absence::Damaged);
+    }
     let mut text = Vec::new();
     let survey = file
         .seek(SeekFrom::Start(offset))
@@ -174,7 +179,7 @@ pub(super) fn read_survey(cache: &Path, key: &Key) -> Result<Survey, Absence> {
 
 /// Opens a cache at its first chunk. Also returns the offset of the end of the chunks.
 pub(super) fn open_chunks(cache: &Path) -> std::io::Result<(File, u64)> {
-    let mut file = File::open(cache)?;
+    let mut file = windvane_files::open_regular(cache)?;
     let mut head = [0; HEAD];
     file.read_exact(&mut head)?;
     Ok((

@@ -52,12 +52,16 @@ pub(super) fn decode(
     };
     let mut levels = BookLevels::default();
     while let Some((number, line)) = lines.next().map_err(RecordingError::io(path))? {
-        let outcome = decoding.line(number, line, &mut levels);
+        let too_long = line.is_err();
+        let outcome = match line {
+            Ok(line) => decoding.line(number, line, &mut levels),
+            Err(error) => Err(Refused::Line(error.to_string())),
+        };
         match outcome {
             Ok(()) => {}
             Err(Refused::Cache(error)) => return Err(error),
             // The rest of a line at the point where the text breaks off is not counted as damage.
-            Err(Refused::Line(reason)) if lines.at_broken_end() => {
+            Err(Refused::Line(reason)) if lines.at_broken_end() && !too_long => {
                 decoding.survey.cut = Some(Cut {
                     after_line: number - 1,
                     corrupt: false,
@@ -91,7 +95,7 @@ fn probe(path: &Path) -> Result<Option<Surface>, RecordingError> {
         let Some((_, line)) = lines.next().map_err(RecordingError::io(path))? else {
             break;
         };
-        let frame = split(line).ok().map(|(_, frame)| frame);
+        let frame = line.ok().and_then(|line| Some(split(line).ok()?.1));
         let surface = frame.and_then(|frame| decode_frame(frame, &mut levels).ok()?.surface);
         if surface.is_some() {
             return Ok(surface);

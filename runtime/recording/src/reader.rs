@@ -15,6 +15,25 @@ use super::RecordingError;
 
 const BLOCK: usize = 256 * 1024;
 
+/// Longest line, bytes. The longest ones are lists of all instruments, with some MiB.
+pub(super) const LINE_BYTES_MAX: usize = 16 << 20;
+/// A file may decompress to this many times its own length, and to [`RATIO_FREE`] bytes more. Market
+/// data compresses to a tenth. Without a limit, a file of a few MiB could occupy the program for
+/// hours.
+const RATIO_MAX: u64 = 250;
+/// Decompressed bytes that need no compressed ones.
+const RATIO_FREE: u64 = 64 << 20;
+
+/// A line that is longer than [`LINE_BYTES_MAX`]. Its content was not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LineTooLong;
+
+impl std::fmt::Display for LineTooLong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "is longer than {LINE_BYTES_MAX} bytes")
+    }
+}
+
 /// Why the text ended too early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
@@ -24,7 +43,8 @@ pub(super) enum Broken {
     Corrupt(String),
 }
 
-/// Reads lines of a file of any length. Memory use is one block and the longest line.
+/// Reads lines of a file of any length. Memory use is one block and the longest line, or twice
+/// [`LINE_BYTES_MAX`] if a line is longer than that.
 pub(super) struct Lines {
     source: Box<dyn Read>,
     buffer: Vec<u8>,
@@ -35,11 +55,15 @@ pub(super) struct Lines {
     broken: Option<Broken>,
     taken: Rc<Cell<u64>>,
     total: u64,
+    decoded: u64,
 }
+
+/// A line without its line end, or that it is too long, and its number from 1.
+pub(super) type Line<'a> = (u64, Result<&'a [u8], LineTooLong>);
 
 impl Lines {
     pub(super) fn open(path: &Path) -> Result<Self, RecordingError> {
-        let file = File::open(path).map_err(RecordingError::io(path))?;
+        let file = windvane_files::open_regular(path).map_err(RecordingError::io(path))?;
         let metadata = file.metadata().map_err(RecordingError::io(path))?;
         let taken = Rc::new(Cell::new(0));
         let counted = Counted {
@@ -65,13 +89,15 @@ impl Lines {
             broken: None,
             taken,
             total: metadata.len(),
+            decoded: 0,
         })
     }
 
-    /// Returns the next line without its line end, and its number from 1. After the last line,
-    /// [`Self::broken`] shows whether the text is complete.
-    pub(super) fn next(&mut self) -> io::Result<Option<(u64, &[u8])>> {
+    /// Returns the next line. After the last one, [`Self::broken`] shows whether the text is
+    /// complete.
+    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         let mut searched = 0;
+        let mut too_long = false;
         let (line, next) = loop {
             let unread = &self.buffer[self.start..self.end];
             if let Some(at) = memchr::memchr(b'\n', &unread[searched..]) {
@@ -79,21 +105,28 @@ impl Lines {
                 break (self.start..end, end + 1);
             }
             if self.finished {
-                if unread.is_empty() {
+                if unread.is_empty() && !too_long {
                     return Ok(None);
                 }
                 break (self.start..self.end, self.end);
             }
             searched = unread.len();
+            if searched > LINE_BYTES_MAX {
+                // Keep nothing of this line; only search for its end.
+                too_long = true;
+                self.start = self.end;
+                searched = 0;
+            }
             self.fill()?;
         };
         self.start = next;
         self.number += 1;
+        if too_long || line.len() > LINE_BYTES_MAX {
+            return Ok(Some((self.number, Err(LineTooLong))));
+        }
         let line = &self.buffer[line];
-        Ok(Some((
-            self.number,
-            line.strip_suffix(b"\r").unwrap_or(line),
-        )))
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        Ok(Some((self.number, Ok(line))))
     }
 
     /// Whether the last line is incomplete because the text broke off.
@@ -124,7 +157,17 @@ impl Lines {
         }
         match self.source.read(&mut self.buffer[self.end..]) {
             Ok(0) => self.finished = true,
-            Ok(read) => self.end += read,
+            Ok(read) => {
+                self.end += read;
+                self.decoded += read as u64;
+                let most = self.taken.get().saturating_mul(RATIO_MAX) + RATIO_FREE;
+                if self.decoded > most {
+                    self.finished = true;
+                    self.broken = Some(Broken::Corrupt(format!(
+                        "it decompresses to more than {RATIO_MAX} times its length"
+                    )));
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if is_device_error(&error) => return Err(error),
             Err(error) => {

@@ -112,6 +112,74 @@ fn depth_of(text: &str) -> (String, Survey) {
 }
 
 #[test]
+fn a_line_of_100_mb_is_damage_and_needs_little_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording.gz");
+    let file = std::fs::File::create(&path).unwrap();
+    let mut out = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    out.write_all(trade(1_000, 1, "100.1").as_bytes()).unwrap();
+    // Noise, so that it is not refused for its compression.
+    let mut noise = vec![0_u8; 1 << 20];
+    let mut state = 1_u32;
+    for byte in &mut noise {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        *byte = b'a' + (state >> 28) as u8;
+    }
+    for _ in 0..100 {
+        out.write_all(&noise).unwrap();
+    }
+    out.write_all(b"\n").unwrap();
+    out.write_all(trade(2_000, 2, "100.2").as_bytes()).unwrap();
+    out.finish().unwrap();
+    let recording = open(&path, dir.path());
+    let survey = recording.survey();
+    assert_eq!((survey.lines, survey.events), (3, 2));
+    assert_eq!(
+        survey.damaged.first,
+        [(2, "is longer than 16777216 bytes".to_owned())]
+    );
+    let options = Options {
+        on_damage: OnDamage::Fail,
+        ..options(dir.path())
+    };
+    let error = Recording::open(&path, &options, &mut |_, _| {}).unwrap_err();
+    assert!(error.to_string().contains("line 2: is longer"), "{error}");
+}
+
+#[test]
+fn a_file_that_decompresses_to_far_more_than_its_length_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording.gz");
+    let file = std::fs::File::create(&path).unwrap();
+    let mut out = flate2::write::GzEncoder::new(file, flate2::Compression::best());
+    out.write_all(trade(1_000, 1, "100.1").as_bytes()).unwrap();
+    let blank = vec![b'\n'; 1 << 20];
+    for _ in 0..400 {
+        out.write_all(&blank).unwrap();
+    }
+    out.finish().unwrap();
+    let recording = open(&path, dir.path());
+    let cut = recording.survey().cut.as_ref().unwrap();
+    assert!(cut.corrupt && cut.reason.contains("250 times"), "{cut:?}");
+}
+
+#[test]
+fn a_pipe_and_a_device_are_no_recordings() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for (path, what) in [
+        (pipe.as_path(), "a pipe"),
+        ("/dev/zero".as_ref(), "a device"),
+    ] {
+        let refused = Recording::open(path, &options(dir.path()), &mut |_, _| {});
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains(what), "{refused}");
+    }
+}
+
+#[test]
 fn a_damaged_line_is_named_and_skipped_or_refused() {
     let dir = tempfile::tempdir().unwrap();
     let text = trade(10, 1, "100.1") + "11 {\"e\":\"trade\",\n" + &trade(12, 2, "100.2");
@@ -277,6 +345,14 @@ fn stale_and_damaged_caches_are_created_again() {
         assert_eq!(play(&[again], &wanted), expected);
         assert_eq!(std::fs::read(recording.cache_path()).unwrap(), whole);
     }
+    // Nobody writes into this pipe.
+    std::fs::remove_file(recording.cache_path()).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(recording.cache_path())
+        .status();
+    assert!(made.unwrap().success());
+    assert_eq!(play(&[open(&path, dir.path())], &wanted), expected);
+    assert_eq!(std::fs::read(recording.cache_path()).unwrap(), whole);
 }
 
 #[test]

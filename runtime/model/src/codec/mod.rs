@@ -47,6 +47,7 @@ pub mod kind {
     pub const RECONFIGURE: u8 = 17;
     pub const SAVED: u8 = 18;
     pub const ON_LIQUIDATION: u8 = 19;
+    pub const START: u8 = 20;
     pub const DELIVER: u8 = 64;
     pub const SEND: u8 = 65;
     pub const RECONNECT: u8 = 66;

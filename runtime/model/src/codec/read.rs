@@ -3,7 +3,7 @@
 use crate::event::{EventKind, Intent};
 use crate::forced::OnLiquidation;
 use crate::ids::{AssetId, InstrumentId, OrderSeq, Time, TradeId, VenueOrderId};
-use crate::input::{Command, FaultKind};
+use crate::input::{Command, FaultKind, StartPhase};
 use crate::instrument::SymbolStatus;
 use crate::order::{
     ExecutionType, NewOrder, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Qty, Side,
@@ -215,6 +215,12 @@ fn input(cursor: &mut Cursor<'_>, kind: u8) -> Read<Option<RecordedInput>> {
         },
         kind::RENEW => RecordedInput::Renew {
             strategy: cursor.strategy()?,
+        },
+        kind::START => RecordedInput::Start {
+            strategy: cursor.strategy()?,
+            phase: cursor.code("phase", |code| {
+                StartPhase::ALL.get(usize::from(code)).copied()
+            })?,
         },
         kind::SAVED => RecordedInput::Saved {
             strategy: cursor.strategy()?,

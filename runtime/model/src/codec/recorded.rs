@@ -6,7 +6,7 @@ use crate::effect::{Adjustment, Cause};
 use crate::event::{EventKind, Intent};
 use crate::forced::{ForcedCloseReport, OnLiquidation};
 use crate::ids::{InstrumentId, StrategyId, Time};
-use crate::input::{Command, FaultKind, Input};
+use crate::input::{Command, FaultKind, Input, StartPhase};
 use crate::instrument::SymbolStatus;
 use crate::live::LiveInput;
 use crate::market::OwnedMarketEvent;
@@ -81,6 +81,13 @@ pub enum RecordedInput {
         /// The strategy.
         strategy: StrategyId,
     },
+    /// A start of a strategy's module beside the run began or ended.
+    Start {
+        /// The strategy.
+        strategy: StrategyId,
+        /// The begin or the end.
+        phase: StartPhase,
+    },
     /// The saved state of a strategy.
     Saved {
         /// The strategy.
@@ -131,6 +138,10 @@ impl RecordedInput {
             },
             Self::Renew { strategy } => Input::Renew {
                 strategy: *strategy,
+            },
+            Self::Start { strategy, phase } => Input::Start {
+                strategy: *strategy,
+                phase: *phase,
             },
             Self::Saved {
                 strategy,

@@ -3,9 +3,10 @@
 
 use crate::decimal::{AMOUNT_SCALE, Amount, Decimal, MARK_SCALE, SCALE_MAX, pow10};
 use crate::instrument::{Filters, Instrument, LotSize, PriceFilter, SymbolStatus};
-use crate::order::{OrderType, Side, Surface, TimeInForce};
+use crate::order::{OrderTerms, OrderType, Side, Surface, TimeInForce};
 
 use super::Rule;
+use super::filters::rests;
 use super::ratio::{Band, Ratio, shown};
 
 /// Why the rules of an instrument cannot be used.
@@ -149,6 +150,27 @@ impl CompiledRules {
             orders_max: count_max(filters.max_num_orders),
             algo_orders_max: count_max(filters.max_num_algo_orders),
         })
+    }
+
+    /// The venue's maximum number of open orders on the symbol, if the order counts for it.
+    #[inline]
+    pub const fn orders_max_for(&self, terms: &OrderTerms) -> Option<u32> {
+        if self.orders_max < u32::MAX && rests(terms) {
+            Some(self.orders_max)
+        } else {
+            None
+        }
+    }
+
+    /// The venue's maximum number of open conditional orders on the symbol, if the order counts for
+    /// it.
+    #[inline]
+    pub const fn algo_orders_max_for(&self, terms: &OrderTerms) -> Option<u32> {
+        if self.algo_orders_max < u32::MAX && terms.order_type.is_conditional() {
+            Some(self.algo_orders_max)
+        } else {
+            None
+        }
     }
 
     /// Scale of the reference price of the notional filters: the mark price on futures, the

@@ -417,7 +417,7 @@ pub(super) fn check_counts(
 
 /// Whether the order can stay open, in the book or until its trigger.
 #[inline]
-const fn rests(terms: &OrderTerms) -> bool {
+pub(super) const fn rests(terms: &OrderTerms) -> bool {
     let is_immediate = terms.order_type.is_market()
         || matches!(
             terms.time_in_force,

@@ -18,6 +18,8 @@ enum Form {
     Positive,
     /// The message shows both numbers without a relation.
     Against,
+    /// The limit is a strategy's share of a limit of the account.
+    Share,
     /// The value is a duration.
     Wait,
     /// The message shows no numbers.
@@ -291,6 +293,18 @@ rules! {
         "The loss of the day has reached max_daily_loss.";
     RiskDrawdown = 207, "RISK.max_drawdown", 0, "drawdown" AtMost,
         "The drawdown has reached max_drawdown.";
+
+    QuotaOpenOrders = 210, "QUOTA.max_open_orders", 0, "open orders" Share,
+        "The strategy's share of the account's max_open_orders is used up, and the rest is used or kept for other strategies: end open orders, or raise risk.max_open_orders.";
+    QuotaInstrumentOrders = 211, "QUOTA.MAX_NUM_ORDERS", 0, "open orders on the symbol" Share,
+        "The strategy's share of the venue's MAX_NUM_ORDERS on the symbol is used up, and the rest is used or kept for other strategies: end open orders on the symbol.";
+    QuotaInstrumentAlgoOrders = 212, "QUOTA.MAX_NUM_ALGO_ORDERS", 0,
+        "open conditional orders on the symbol" Share,
+        "The strategy's share of the venue's MAX_NUM_ALGO_ORDERS on the symbol is used up, and the rest is used or kept for other strategies: end conditional orders on the symbol.";
+    QuotaOrdersPerMinute = 213, "QUOTA.max_orders_per_minute", 0, "orders per minute" Share,
+        "The strategy's share of the account's max_orders_per_minute is used up, and the rest is used or kept for other strategies: order less often, or raise risk.max_orders_per_minute.";
+    QuotaPositionNotional = 214, "QUOTA.max_position_notional", 0, "position notional" Share,
+        "The strategy's share of the account's max_position_notional is used up, and the rest is used or kept for other strategies: reduce positions and orders, or raise risk.max_position_notional.";
 }
 
 impl Rule {
@@ -354,6 +368,10 @@ impl std::fmt::Display for Rejection {
                 let sentence = rule.describe().trim_end_matches('.');
                 write!(f, "{sentence}: {field} {value} against {limit}")?;
             }
+            Form::Share => {
+                let sentence = rule.describe().trim_end_matches('.');
+                write!(f, "{sentence} ({field}: {value}, share: {limit})")?;
+            }
             Form::Wait => {
                 let sentence = rule.describe().trim_end_matches('.');
                 write!(f, "{sentence}, in {value} {field}")?;
@@ -410,6 +428,12 @@ mod tests {
             shown(Rule::RiskOrderNotional),
             "RISK.max_order_notional: order notional 100.05 must be at most 0.1 \
              (a limit of this runtime)"
+        );
+        assert_eq!(
+            Rule::QuotaOpenOrders.with(51.into(), 50.into()).to_string(),
+            "QUOTA.max_open_orders: The strategy's share of the account's max_open_orders is used \
+             up, and the rest is used or kept for other strategies: end open orders, or raise \
+             risk.max_open_orders (open orders: 51, share: 50) (a limit of this runtime)"
         );
         assert_eq!(
             Rule::OrderLimit.with(41.into(), Decimal::ZERO).to_string(),

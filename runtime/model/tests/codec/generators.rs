@@ -8,7 +8,7 @@ use windvane_model::codec::{RecordedEffect, RecordedInput};
 use windvane_model::config::{OnFault, Reconfiguration, StrategyTerms};
 use windvane_model::event::EventKind;
 use windvane_model::forced::OnLiquidation;
-use windvane_model::input::{Command, FaultKind};
+use windvane_model::input::{Command, FaultKind, StartPhase};
 use windvane_model::instrument::SymbolStatus;
 use windvane_model::live::{LiveInput, OnStop};
 use windvane_model::protocol::{
@@ -452,6 +452,8 @@ pub(crate) fn input() -> impl Strategy<Value = RecordedInput> {
         (strategy(), select(COMMANDS.to_vec()))
             .prop_map(|(strategy, command)| RecordedInput::Steer { strategy, command }),
         strategy().prop_map(|strategy| RecordedInput::Renew { strategy }),
+        (strategy(), select(StartPhase::ALL.to_vec()))
+            .prop_map(|(strategy, phase)| RecordedInput::Start { strategy, phase }),
         (
             strategy(),
             any::<i64>(),

@@ -87,7 +87,8 @@ fn verify(route: &Route, listing: &Listing, given: &Parameters, prepared: &Prepa
     };
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%&=".contains(&byte);
     assert!(raw.bytes().all(is_plain), "{raw}");
-    same_parameters(route, given, raw);
+    let is_typed = matches!(listing.scheme, Scheme::Typed(_));
+    same_parameters((route, is_typed), given, raw);
     if let Some(query) = &prepared.query {
         let url = format!("http://127.0.0.1{}?{query}", prepared.path);
         let url = url::Url::parse(&url).expect("path and query make a URL");
@@ -102,15 +103,16 @@ fn verify(route: &Route, listing: &Listing, given: &Parameters, prepared: &Prepa
     }
 }
 
-/// The bytes start with the given parameters in their order; lists have no white space.
-fn same_parameters(route: &Route, given: &Parameters, raw: &str) {
+/// The bytes start with the given parameters in their order; lists have no white space. Requests
+/// that sign typed data have the order of the signed type, so there only the pairs must be equal.
+fn same_parameters((route, is_typed): (&Route, bool), given: &Parameters, raw: &str) {
     let decoded = |text: &str| {
         percent_decode_str(text)
             .decode_utf8()
             .expect("UTF-8")
             .into_owned()
     };
-    let sent: Vec<(String, String)> = raw
+    let mut sent: Vec<(String, String)> = raw
         .split('&')
         .map(|pair| pair.split_once('=').expect("every pair has a ="))
         .map(|(name, value)| (decoded(name), decoded(value)))
@@ -120,6 +122,15 @@ fn same_parameters(route: &Route, given: &Parameters, raw: &str) {
         .filter(|(name, _)| *name != "signature")
         .collect();
     assert!(sent.len() >= given.len());
+    if is_typed {
+        // The order of parameters of the same name is kept.
+        let mut ordered = Vec::new();
+        for (name, _) in &given {
+            let at = sent.iter().position(|(sent_name, _)| sent_name == name);
+            ordered.push(sent.remove(at.expect("each parameter is sent")));
+        }
+        sent = ordered;
+    }
     for ((name, value), (sent_name, sent_value)) in given.iter().zip(&sent) {
         assert_eq!(name, sent_name);
         let is_list = |param: &route::Param| param.kind == Kind::List && param.name == *name;

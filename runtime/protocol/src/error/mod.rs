@@ -8,6 +8,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use windvane_model::outside_text;
+
 use crate::wire::Whole;
 pub use code::{Class, ErrorCode};
 pub use judgement::{Complaint, Judgement, Limit, Pause, judge};
@@ -56,7 +58,7 @@ impl fmt::Display for VenueError {
         // A trailing full stop would end up in the middle of a sentence.
         match self.msg.trim().trim_end_matches('.') {
             "" => Ok(()),
-            words => write!(f, ": {words}"),
+            words => write!(f, ": {}", outside_text::message(words)),
         }
     }
 }
@@ -66,6 +68,17 @@ impl std::error::Error for VenueError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_venues_words_are_one_line_of_limited_length() {
+        let hostile = |msg: &str| {
+            let msg = msg.to_owned();
+            VenueError { code: -1, msg }.to_string()
+        };
+        let text = hostile("a\n-2 b\u{1b}[2J\u{202e}");
+        assert!(text.ends_with(r"a\n-2 b\u{1b}[2J\u{202e}"), "{text}");
+        assert!(hostile(&"x".repeat(1 << 20)).len() < 4_200);
+    }
 
     #[test]
     fn a_code_is_read_as_number_and_as_text() {

@@ -127,6 +127,8 @@ pub enum PrepareError {
         "chainId = {chain_id} has no known short name to sign (1, 56 and 42161 have); give userSignature"
     )]
     UnknownChain { chain_id: u64 },
+    #[error("the signer did not sign the request, so it was not sent: {0}")]
+    NotSigned(String),
     #[error(transparent)]
     Typed(#[from] TypedError),
 }
