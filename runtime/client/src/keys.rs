@@ -1,16 +1,33 @@
 //! Reads keys from files: secrets as text, and encrypted wallet keystores (Web3 Secret Storage).
 //!
-//! Two rules: no secret appears in an error or in `Debug`, and a file that other users may read is
-//! refused.
+//! Two rules: no secret appears in an error or in `Debug`, and a file that other users may read or
+//! that belongs to another user is refused.
 
-use std::fs;
+use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use alloy_signer_local::PrivateKeySigner;
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use windvane_files::PrivateError;
 use windvane_protocol::sign::{KeyError, Wallet};
 use zeroize::Zeroizing;
+
+/// Longest file with a secret or a keystore, bytes. A keystore has about 500.
+const FILE_BYTES_MAX: u64 = 64 << 10;
+/// The largest parameters of a keystore's key derivation. Wallets use n = 262,144, r = 8, p = 1 and
+/// c = 262,144.
+const COST_MAX: &[(&str, u64)] = &[
+    ("dklen", 64),
+    ("n", 1 << 22),
+    ("r", 64),
+    ("p", 64),
+    ("c", 10_000_000),
+];
+/// The most memory that a key derivation may use, bytes: four times that of the common wallets.
+const MEMORY_MAX: u64 = 1 << 30;
 
 /// A key cannot be loaded. No variant contains any part of a secret.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +50,14 @@ pub enum KeyFileError {
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
+    },
+    /// The file belongs to another user, or is not a regular file.
+    #[error("{}: {reason}", .path.display())]
+    NotPrivate {
+        /// File.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
     },
     /// The file contains no text.
     #[error("{} is empty: one line with the secret is expected", .path.display())]
@@ -64,12 +89,7 @@ pub enum KeyFileError {
 /// Reads the secret in a file, without surrounding white space. On Unix, the file is refused if any
 /// user except the owner has access to it; its mode should be 0600.
 pub fn secret_file(path: &Path) -> Result<SecretString, KeyFileError> {
-    refuse_open(path)?;
-    let text = fs::read_to_string(path).map_err(|error| KeyFileError::Read {
-        path: path.to_owned(),
-        error,
-    })?;
-    let text = Zeroizing::new(text);
+    let text = private_text(path)?;
     if text.trim().is_empty() {
         return Err(KeyFileError::Empty {
             path: path.to_owned(),
@@ -101,12 +121,20 @@ pub fn wallet_file(path: &Path) -> Result<Wallet, KeyFileError> {
 /// # Ok::<(), keys::KeyFileError>(())
 /// ```
 pub fn keystore(path: &Path, password: &SecretString) -> Result<Wallet, KeyFileError> {
-    // Distinguishes a file that cannot be read from a keystore that cannot be decrypted.
-    fs::metadata(path).map_err(|error| KeyFileError::Read {
+    let text = private_text(path)?;
+    check_cost(&text).map_err(|reason| KeyFileError::Keystore {
         path: path.to_owned(),
-        error,
+        reason,
     })?;
-    let opened = PrivateKeySigner::decrypt_keystore(path, password.expose_secret());
+    let file = open_private(path)?;
+    // The open file: another one may have its path meanwhile.
+    let checked = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let checked = if cfg!(target_os = "linux") {
+        Path::new(&checked)
+    } else {
+        path
+    };
+    let opened = PrivateKeySigner::decrypt_keystore(checked, password.expose_secret());
     opened
         .map(Wallet::from)
         .map_err(|error| KeyFileError::Keystore {
@@ -115,33 +143,68 @@ pub fn keystore(path: &Path, password: &SecretString) -> Result<Wallet, KeyFileE
         })
 }
 
-#[cfg(unix)]
-fn refuse_open(path: &Path) -> Result<(), KeyFileError> {
-    use std::os::unix::fs::PermissionsExt;
+/// Refuses a keystore whose decryption would need more memory or time than those of the common
+/// wallets: the keystore itself states the cost.
+fn check_cost(text: &str) -> Result<(), String> {
+    let keystore: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    // The keystore library panics on a shorter key or a shorter initialization vector.
+    let iv = keystore["crypto"]["cipherparams"]["iv"].as_str();
+    if iv.is_none_or(|iv| iv.len() < 32) {
+        return Err("crypto.cipherparams.iv must have 32 hexadecimal digits".to_owned());
+    }
+    let parameters = &keystore["crypto"]["kdfparams"];
+    if parameters["dklen"].as_u64().is_none_or(|dklen| dklen < 32) {
+        return Err("crypto.kdfparams.dklen must be at least 32".to_owned());
+    }
+    for (name, max) in COST_MAX {
+        let value = &parameters[*name];
+        let is_small = value.as_u64().is_some_and(|value| value <= *max);
+        if !value.is_null() && !is_small {
+            return Err(format!(
+                "crypto.kdfparams.{name} = {value}: it must be at most {max}"
+            ));
+        }
+    }
+    let of = |name: &str| parameters[name].as_u64().unwrap_or(0);
+    let memory = of("n") * of("r") * 128;
+    if memory > MEMORY_MAX {
+        return Err(format!(
+            "crypto.kdfparams needs {memory} bytes of memory: at most {MEMORY_MAX} are used"
+        ));
+    }
+    Ok(())
+}
 
-    let metadata = fs::metadata(path).map_err(|error| KeyFileError::Read {
+/// Reads a short file of text that only its owner may use.
+fn private_text(path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
+    let file = open_private(path)?;
+    let text = windvane_files::read_open_text(file, FILE_BYTES_MAX);
+    let text = text.map_err(|error| KeyFileError::Read {
         path: path.to_owned(),
         error,
     })?;
-    let mode = metadata.permissions().mode() & 0o777;
-    let owners_rights = mode & 0o700;
-    if mode == owners_rights {
-        return Ok(());
-    }
-    Err(KeyFileError::Open {
-        path: path.to_owned(),
-        mode,
-    })
+    Ok(Zeroizing::new(text))
 }
 
-#[cfg(not(unix))]
-fn refuse_open(_path: &Path) -> Result<(), KeyFileError> {
-    Ok(())
+/// Opens a file that only its owner may use.
+fn open_private(path: &Path) -> Result<File, KeyFileError> {
+    let path = path.to_owned();
+    windvane_files::open_private(&path, windvane_files::OF_OTHERS).map_err(|error| match error {
+        PrivateError::Io(error) => KeyFileError::Read { path, error },
+        PrivateError::Mode { mode } => KeyFileError::Open { path, mode },
+        other @ (PrivateError::Owner { .. } | PrivateError::Replaceable(_)) => {
+            KeyFileError::NotPrivate {
+                path,
+                reason: other.to_string(),
+            }
+        }
+    })
 }
 
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -166,7 +229,7 @@ mod tests {
     #[test]
     fn a_keystore_opens_with_its_password_only() {
         let folder = tempfile::tempdir().unwrap();
-        let path = file(folder.path(), KEYSTORE, 0o644);
+        let path = file(folder.path(), KEYSTORE, 0o600);
         let wallet = keystore(&path, &SecretString::from("testpassword")).unwrap();
         let plain = Wallet::from_hex(&SecretString::from(KEY)).unwrap();
         assert_eq!(wallet.address(), plain.address());
@@ -181,10 +244,82 @@ mod tests {
         for mode in [0o644, 0o640, 0o604, 0o660] {
             let path = file(folder.path(), KEY, mode);
             assert!(matches!(secret_file(&path), Err(KeyFileError::Open { .. })));
+            let refused = keystore(&path, &SecretString::from("testpassword"));
+            assert!(matches!(refused, Err(KeyFileError::Open { .. })));
         }
         let path = file(folder.path(), &format!("  {KEY}\n"), 0o600);
         assert_eq!(secret_file(&path).unwrap().expose_secret(), KEY);
         assert!(wallet_file(&path).is_ok());
+    }
+
+    #[test]
+    fn a_keystore_that_is_too_dear_to_open_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let scrypt =
+            r#""kdf":"scrypt","kdfparams":{"n":4194304,"r":8,"p":1,"dklen":32,"salt":"00"}"#;
+        for (from, to, says) in [
+            (
+                "\"dklen\":32",
+                "\"dklen\":4294967295",
+                "dklen = 4294967295: it must be at most 64",
+            ),
+            (
+                "\"c\":262144",
+                "\"c\":4294967295",
+                "c = 4294967295: it must be at most 10000000",
+            ),
+        ] {
+            let path = file(folder.path(), &KEYSTORE.replace(from, to), 0o600);
+            let password = SecretString::from("testpassword");
+            let refused = keystore(&path, &password).unwrap_err().to_string();
+            assert!(refused.contains(says), "{refused}");
+        }
+        let iv = "0".repeat(32);
+        let dear = format!(r#"{{"crypto":{{"cipherparams":{{"iv":"{iv}"}},{scrypt}}}}}"#);
+        assert!(
+            check_cost(&dear)
+                .unwrap_err()
+                .contains("4294967296 bytes of memory")
+        );
+        let common = dear.replace("4194304", "262144");
+        assert_eq!(check_cost(&common), Ok(()));
+        for (from, to) in [
+            ("32,", "31,"),
+            ("\"0000", "\"00"),
+            (":{\"n\"", ":[],\"x\":{\"n\""),
+        ] {
+            assert!(common.contains(from), "{from}");
+            check_cost(&common.replace(from, to)).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn pipes_devices_and_long_files_are_no_keys() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo")
+            .args(["-m", "600"])
+            .arg(&pipe)
+            .status();
+        assert!(made.unwrap().success());
+        let password = SecretString::from("testpassword");
+        for path in [&pipe, Path::new("/dev/zero")] {
+            assert!(matches!(
+                keystore(path, &password),
+                Err(KeyFileError::Read { .. })
+            ));
+            let roots = crate::tls::roots_file(path).unwrap_err().to_string();
+            assert!(roots.contains("only a regular file"), "{roots}");
+        }
+        assert!(
+            secret_file(&pipe)
+                .unwrap_err()
+                .to_string()
+                .contains("a pipe")
+        );
+        let long = file(folder.path(), &"x".repeat((64 << 10) + 1), 0o600);
+        let refused = secret_file(&long).unwrap_err().to_string();
+        assert!(refused.contains("at most 65536 bytes"), "{refused}");
     }
 
     #[test]

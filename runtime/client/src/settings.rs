@@ -115,14 +115,20 @@ pub struct AddressError {
 }
 
 impl Addresses {
-    /// Sets the REST address of a surface: `http` or `https`. The address may have a path, which
-    /// comes before the path of every route.
+    /// Whether every address is this machine's: a loopback address or `localhost`.
+    pub fn are_loopback(&self) -> bool {
+        let all = [&self.rest, &self.ws, &self.user_ws];
+        all.into_iter().flatten().flatten().all(is_loopback)
+    }
+
+    /// Sets the REST address of a surface: `https`, or `http` on this machine. The address may have a
+    /// path, which comes before the path of every route.
     pub fn rest(mut self, surface: Surface, address: &str) -> Result<Self, AddressError> {
         self.rest[surface as usize] = Some(base(surface, "rest", address, ["http", "https"])?);
         Ok(self)
     }
 
-    /// Sets the WebSocket address of a surface: `ws` or `wss`.
+    /// Sets the WebSocket address of a surface: `wss`, or `ws` on this machine.
     pub fn ws(mut self, surface: Surface, address: &str) -> Result<Self, AddressError> {
         self.ws[surface as usize] = Some(base(surface, "ws", address, ["ws", "wss"])?);
         Ok(self)
@@ -180,7 +186,25 @@ fn base(
     if !url.username().is_empty() || url.password().is_some() {
         return Err(refuse("it names a user".to_owned()));
     }
+    // Only requests to the info endpoint are not signed.
+    if surface != Surface::Rpc && url.scheme() == schemes[0] && !is_loopback(&url) {
+        let reason = format!(
+            "without TLS anybody between could read and change orders; only a host of this machine \
+             (127.0.0.1, localhost) is reached without it, so use {}://",
+            schemes[1]
+        );
+        return Err(refuse(reason));
+    }
     Ok(url)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
 }
 
 /// Timeouts.
@@ -217,6 +241,8 @@ mod tests {
             "http://user@host",
             "host",
             "ws://host",
+            "http://host",
+            "http://10.0.0.7:80",
         ] {
             let refused = Addresses::default().rest(Surface::Spot, bad).unwrap_err();
             assert!(refused.to_string().starts_with("spot.rest = "), "{refused}");
@@ -230,9 +256,9 @@ mod tests {
     #[test]
     fn a_user_stream_uses_its_own_address_or_that_of_all_streams() {
         let surface = Surface::Futures;
-        let addresses = Addresses::default().ws(surface, "ws://all").unwrap();
+        let addresses = Addresses::default().ws(surface, "wss://all").unwrap();
         assert_eq!(addresses.user_ws_of(surface), addresses.ws_of(surface));
-        let addresses = addresses.user_ws(surface, "ws://own").unwrap();
+        let addresses = addresses.user_ws(surface, "wss://own").unwrap();
         let host = |url: Option<&Url>| url.and_then(|url| url.host_str().map(str::to_owned));
         assert_eq!(host(addresses.user_ws_of(surface)).unwrap(), "own");
         assert_eq!(host(addresses.ws_of(surface)).unwrap(), "all");

@@ -13,6 +13,9 @@ use std::sync::Arc;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
+/// Longest PEM file, bytes. All authorities of the web together have about 200 KiB.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
 /// The certificate of an authority that is trusted in addition to the built-in ones.
 pub type Root = rustls::pki_types::CertificateDer<'static>;
 
@@ -45,12 +48,15 @@ pub enum RootsError {
 /// # }
 /// ```
 pub fn roots_file(path: &Path) -> Result<Vec<Root>, RootsError> {
-    let refuse = |error: rustls::pki_types::pem::Error| RootsError::Read {
+    let refuse = |reason: String| RootsError::Read {
         path: path.to_owned(),
-        reason: error.to_string(),
+        reason,
     };
-    let certificates = Root::pem_file_iter(path).map_err(refuse)?;
-    let roots: Vec<Root> = certificates.collect::<Result<_, _>>().map_err(refuse)?;
+    let pem = windvane_files::read_bounded(path, FILE_BYTES_MAX);
+    let pem = pem.map_err(|error| refuse(error.to_string()))?;
+    let certificates = Root::pem_slice_iter(&pem).collect::<Result<_, _>>();
+    let roots: Vec<Root> =
+        certificates.map_err(|error: rustls::pki_types::pem::Error| refuse(error.to_string()))?;
     if roots.is_empty() {
         return Err(RootsError::Empty {
             path: path.to_owned(),

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use common::{Scripted, Step, answer};
 use futures_util::{SinkExt, StreamExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
@@ -127,6 +128,32 @@ async fn stopped(client: &Client) -> Duration {
 
 const BALANCES: &str = r#"{"e":"outboundAccountPosition","E":5,"T":5,"m":"ORDER","B":[]}"#;
 
+/// The limit of a message's length does not see them: an empty fragment adds nothing to it.
+#[tokio::test]
+async fn a_stream_of_endless_empty_fragments_is_ended() {
+    let rest = Scripted::start(vec![key("one"), key("one")]).await;
+    let (ws, mut accepted) = sockets().await;
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let mut stream = client.user_stream(Surface::Spot).unwrap();
+    for _ in 0..2 {
+        let peer = within(accepted.recv()).await.unwrap();
+        assert_eq!(
+            user(&mut stream).await,
+            StreamItem::Connected { connection: 0 }
+        );
+        let mut venue = peer.socket.into_inner();
+        venue.write_all(b"\x01\x01[").await.unwrap();
+        let flood = async { while venue.write_all(&[0; 4_096]).await.is_ok() {} };
+        within(flood).await;
+        let reason = GapReason::Closed;
+        let gap = StreamItem::Gap {
+            connection: 0,
+            reason,
+        };
+        assert_eq!(user(&mut stream).await, gap);
+    }
+}
+
 #[tokio::test]
 async fn a_user_stream_comes_back_after_its_connection_broke() {
     let rest = Scripted::start(vec![key("one"), key("one")]).await;
@@ -156,6 +183,27 @@ async fn a_user_stream_comes_back_after_its_connection_broke() {
     let received = rest.requests();
     assert!(received[0].starts_with("POST /api/v1/listenKey HTTP/1.1\r\n"));
     assert_eq!(received[0].matches("content-length: 0\r\n").count(), 1);
+}
+
+#[tokio::test]
+async fn a_message_over_the_limit_ends_the_connection() {
+    let rest = Scripted::start(vec![key("one"), key("one")]).await;
+    let (ws, mut accepted) = sockets().await;
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let mut stream = client.user_stream(Surface::Spot).unwrap();
+    let mut peer = within(accepted.recv()).await.unwrap();
+    let connected = StreamItem::Connected { connection: 0 };
+    assert_eq!(user(&mut stream).await, connected);
+    let long = BALANCES.replace("[]", &format!("[{}]", " ".repeat(9 << 20)));
+    // The client closes the connection before it has read all of it.
+    let _ = peer.socket.send(Message::text(long)).await;
+    let gap = StreamItem::Gap {
+        connection: 0,
+        reason: GapReason::Closed,
+    };
+    assert_eq!(user(&mut stream).await, gap);
+    let _peer = within(accepted.recv()).await.unwrap();
+    assert_eq!(user(&mut stream).await, connected);
 }
 
 #[tokio::test]

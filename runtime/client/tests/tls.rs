@@ -9,6 +9,7 @@ mod common;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -16,11 +17,13 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_tungstenite::accept_async;
 use tokio_tungstenite::tungstenite::Message;
-use windvane_client::streams::{Obstacle, StreamItem};
+use windvane_client::streams::{Obstacle, SocketEvent, StreamItem};
 use windvane_client::tls::{Root, RootsError, roots_file};
 use windvane_client::{Addresses, Client, Outcome, RawAnswer, Settings, WaitReason};
 use windvane_protocol::route::{self, Surface};
@@ -219,6 +222,72 @@ async fn streams_trust_the_same_authorities_as_requests() {
         matches!(item, StreamItem::Connected { .. }),
         "another item before it"
     );
+}
+
+#[tokio::test]
+async fn a_stream_of_endless_empty_fragments_over_tls_is_ended() {
+    let venue = Venue::start("127.0.0.1").await;
+    let client = Client::new(venue.settings(vec![venue.root()])).unwrap();
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let notify = move |event| std::future::ready(sender.send(event).is_ok());
+    let socket = client.socket(Surface::Spot, (0, "/ws/one"), notify);
+    let _commands = socket.unwrap();
+    let socket = accept_async(venue.accept().await.unwrap()).await.unwrap();
+    let mut peer = socket.into_inner();
+    peer.write_all(b"\x01\x01[").await.unwrap();
+    let flood = async { while peer.write_all(&[0; 4_096]).await.is_ok() {} };
+    let limit = Duration::from_secs(30);
+    tokio::time::timeout(limit, flood).await.unwrap();
+    let opened = events.recv().await.unwrap();
+    assert!(matches!(opened, SocketEvent::Opened), "{opened:?}");
+    let closed = events.recv().await.unwrap();
+    assert!(matches!(closed, SocketEvent::Closed), "{closed:?}");
+}
+
+/// The HTTP library does not limit how many interim answers come before an answer. Behind TLS it
+/// reads them in parts, and other tasks run between the parts.
+#[tokio::test]
+async fn endless_interim_answers_over_tls_leave_turns_to_other_tasks() {
+    let venue = Venue::start("127.0.0.1").await;
+    let mut settings = venue.settings(vec![venue.root()]);
+    settings.timeouts.request = Duration::from_secs(2);
+    let written = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&written);
+    let listener = venue.listener.into_std().unwrap();
+    let server = spawn_blocking(move || flood(listener, &venue.acceptor, &counted));
+    let (mut seen, mut most) = (0, 0);
+    let turns = async {
+        loop {
+            let now = written.load(Ordering::Relaxed);
+            most = most.max(now - seen);
+            seen = now;
+            tokio::task::yield_now().await;
+        }
+    };
+    let outcome = tokio::select! {
+        outcome = ping(settings) => outcome,
+        never = turns => never,
+    };
+    assert!(!matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+    server.await.unwrap();
+    // The buffers of both sockets may be filled within one turn.
+    assert!(seen > 0 && most < 24 << 20, "{most} bytes in one turn");
+}
+
+/// Answers the first request with interim answers until the client leaves.
+fn flood(listener: std::net::TcpListener, acceptor: &TlsAcceptor, written: &AtomicUsize) {
+    let answers = "HTTP/1.1 100 Continue\r\n\r\n".repeat(1_000);
+    let answering = async {
+        let listener = TcpListener::from_std(listener).unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut stream = acceptor.accept(stream).await.unwrap();
+        stream.read_u8().await.unwrap();
+        while stream.write_all(answers.as_bytes()).await.is_ok() {
+            written.fetch_add(answers.len(), Ordering::Relaxed);
+        }
+    };
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().build().unwrap().block_on(answering);
 }
 
 #[test]

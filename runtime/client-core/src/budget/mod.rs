@@ -57,6 +57,9 @@ pub enum Denial {
     Orders,
     /// The route's own limit is used up.
     Own,
+    /// The strategy's share is used up, and the rest is used or kept for other strategies. The
+    /// caller decides this.
+    Share,
     /// The venue ordered a stop, and why (429, 403, or it is shutting down).
     Stopped(Limit),
     /// The address is banned (418). Every request prolongs the ban.
@@ -377,6 +380,14 @@ impl Budget {
         self.weights.iter().map(per_minute).min().unwrap_or(0)
     }
 
+    /// The number of orders of the interval of this length that are used; 0 if no order limit has
+    /// this interval.
+    pub fn orders_used(&mut self, now_ms: u64, interval_ms: u64) -> u32 {
+        let mut windows = self.orders.iter_mut();
+        let window = windows.find(|window| window.interval_ms() == interval_ms);
+        window.map_or(0, |window| window.used(now_ms))
+    }
+
     /// Sets the venue's current time in milliseconds; `None` if the clocks were not compared.
     pub fn set_venue_time(&mut self, now_ms: u64, venue_ms: Option<u64>) {
         self.venue_ahead_ms = venue_ms.map(|venue_ms| venue_ms.wrapping_sub(now_ms));
@@ -473,6 +484,10 @@ impl Denied {
             }
             Denial::Orders => ORDERS_USED_UP,
             Denial::Own => "the route's own limit is used up",
+            Denial::Share => {
+                "the strategy's share of the venue's request limits is used up, and the rest is used \
+                 or kept for other strategies; let the strategy order and cancel less often"
+            }
             Denial::Stopped(Limit::Firewall) => "the venue said stop (HTTP 403, the firewall)",
             Denial::Stopped(Limit::Closed) => "the venue said stop (-1016, it is shutting down)",
             Denial::Stopped(_) => "the venue said stop (HTTP 429, too many requests)",

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use windvane_protocol::json_text::{self, DEPTH_MAX};
 use windvane_protocol::route::{self, InnerSignature, Route, Scheme, Surface, Version};
 use windvane_protocol::sign::Stamp;
 use windvane_protocol::wire::{Parameters, Whole};
@@ -228,6 +229,12 @@ impl Call {
             .await;
         match answer {
             Outcome::Done(raw) if raw.text.trim().is_empty() => self.answered_nothing(raw),
+            Outcome::Done(raw) if json_text::depth(&raw.text) > DEPTH_MAX => {
+                self.unreadable(format!(
+                    "it nests {} levels of arrays and objects, and at most {DEPTH_MAX} are accepted",
+                    json_text::depth(&raw.text)
+                ))
+            }
             answer => answer,
         }
     }
@@ -242,7 +249,12 @@ impl Call {
         if is_grant || says_nothing {
             return Outcome::Done(raw);
         }
-        let (error, excerpt) = ("its body is empty".to_owned(), String::new());
+        self.unreadable("its body is empty".to_owned())
+    }
+
+    /// A response that is not valid. What the request did is unknown if it changes something.
+    fn unreadable(&self, error: String) -> Outcome<RawAnswer> {
+        let excerpt = String::new();
         if self.route.changes {
             Outcome::Unknown(UnknownReason::Unreadable { error, excerpt })
         } else {

@@ -6,8 +6,10 @@
 //! next [`StreamItem::Connected`] events may be missing. After each `Connected` the consumer must
 //! read the state over REST (docs/interface/README.md#1-listen-keys-and-silent-streams).
 
+mod bounded;
 mod driver;
 mod feed;
+mod fragments;
 mod market;
 mod received;
 mod socket;

@@ -5,20 +5,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
+use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio_rustls::TlsConnector;
+use tokio_tungstenite::tungstenite::client::{IntoClientRequest, uri_mode};
+use tokio_tungstenite::tungstenite::error::{TlsError, UrlError};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::stream::Mode;
 use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{
-    Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
-};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async_with_config};
 use windvane_client_core::streams::machine::LinkId;
 
 use windvane_protocol::route::Surface;
 
 use crate::client::Client;
 
+use super::bounded::{Bounded, READ_MAX};
 use super::received::Received;
 use super::start::{self, StreamStartError};
+
+/// Longest message of a stream, bytes. The longest documented ones list all symbols and have less
+/// than 1 MiB.
+const FRAME_BYTES_MAX: usize = 8 << 20;
 
 impl Client {
     /// Opens a WebSocket of a surface at `path`, on a task of the current tokio runtime. `notify`
@@ -94,10 +103,8 @@ pub(super) async fn run<F: Future<Output = bool> + Send>(
     mut commands: mpsc::UnboundedReceiver<SocketCommand>,
     notify: impl Fn(SocketEvent) -> F + Send,
 ) {
-    let connector = Some(Connector::Rustls(dial.tls));
-    let connecting = connect_async_tls_with_config(&dial.url, None, true, connector);
-    let mut socket = match tokio::time::timeout(dial.within, connecting).await {
-        Ok(Ok((socket, _))) => socket,
+    let mut socket = match tokio::time::timeout(dial.within, connect(&dial)).await {
+        Ok(Ok(socket)) => socket,
         Ok(Err(error)) => {
             let not_opened = SocketEvent::NotOpened(error.to_string(), refused(&error));
             notify(not_opened).await;
@@ -124,7 +131,40 @@ pub(super) async fn run<F: Future<Output = bool> + Send>(
     }
 }
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+type Socket = WebSocketStream<Bounded<MaybeTlsStream<TcpStream>>>;
+
+/// Connects, with TLS for `wss`, and does the handshake. The library's own function has no place
+/// for [`Bounded`] above TLS.
+async fn connect(dial: &Dial) -> Result<Socket, tungstenite::Error> {
+    let request = dial.url.as_str().into_client_request()?;
+    let mode = uri_mode(request.uri())?;
+    let host = request.uri().host().ok_or(UrlError::NoHostName)?;
+    // Without the brackets of an IPv6 address.
+    let host = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .to_owned();
+    let port = request.uri().port_u16().unwrap_or(match mode {
+        Mode::Plain => 80,
+        Mode::Tls => 443,
+    });
+    let tcp = TcpStream::connect((host.as_str(), port)).await?;
+    tcp.set_nodelay(true)?;
+    let stream = match mode {
+        Mode::Plain => MaybeTlsStream::Plain(tcp),
+        Mode::Tls => {
+            let name = ServerName::try_from(host).map_err(|_| TlsError::InvalidDnsName)?;
+            let connector = TlsConnector::from(Arc::clone(&dial.tls));
+            MaybeTlsStream::Rustls(connector.connect(name, tcp).await?)
+        }
+    };
+    let limits = WebSocketConfig::default()
+        .read_buffer_size(READ_MAX)
+        .max_message_size(Some(FRAME_BYTES_MAX))
+        .max_frame_size(Some(FRAME_BYTES_MAX));
+    let (socket, _) = client_async_with_config(request, Bounded::new(stream), Some(limits)).await?;
+    Ok(socket)
+}
 
 /// The next event; `None` when the driver wants the socket closed.
 async fn step(

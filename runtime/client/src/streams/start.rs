@@ -76,8 +76,8 @@ mod tests {
     fn the_path_of_a_listen_key_selects_the_user_streams_address() {
         let surface = Surface::Futures;
         let addresses = Addresses::default()
-            .ws(surface, "ws://all")
-            .and_then(|addresses| addresses.user_ws(surface, "ws://own"))
+            .ws(surface, "wss://all")
+            .and_then(|addresses| addresses.user_ws(surface, "wss://own"))
             .unwrap();
         let dialect = Dialect {
             brand: Brand::new("svc").unwrap(),
