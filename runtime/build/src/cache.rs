@@ -21,6 +21,11 @@ pub fn folder() -> Result<PathBuf, BuildError> {
         })
 }
 
+/// The folder of native code.
+pub fn compiled() -> Option<PathBuf> {
+    folder().ok().map(|folder| folder.join("compiled"))
+}
+
 /// The folder of private toolchains. Each has its own subfolder.
 pub(super) fn toolchains() -> Result<PathBuf, BuildError> {
     Ok(folder()?.join("toolchain"))
@@ -53,8 +58,11 @@ pub(super) fn lock(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<File
 
 /// Writes a file atomically: readers see the whole new file or none of it, even with several
 /// writers.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let folder = parent.unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(BuildError::file(folder))?;
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(BuildError::file(folder))?;
     std::io::Write::write_all(&mut file, bytes).map_err(BuildError::file(path))?;

@@ -1,10 +1,14 @@
-//! Runs one `cargo build` of one package, with a separate target folder.
+//! Runs `cargo fetch` and `cargo build` for one package, with a separate target folder.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use super::command::Failure;
+use super::folders::{cargo_home, rustup_home};
+use super::rules::{Source, Step};
 use super::toolchain::{NO_CARGO, TARGET, Toolchain};
 use super::{BuildError, cache, command};
 
@@ -41,9 +45,10 @@ struct MetadataTarget {
 }
 
 impl Package {
-    /// Reads the package in `dir`, which contains a `Cargo.toml`.
-    pub(super) fn of(dir: &Path) -> Result<Self, BuildError> {
-        let mut query = command::clean("cargo", dir);
+    /// Reads the package in the folder, which contains a `Cargo.toml`.
+    pub(super) fn of(source: Source<'_>) -> Result<Self, BuildError> {
+        let dir = source.dir;
+        let mut query = source.command("cargo", Step::Query, &[])?;
         query.args(["metadata", "--no-deps", "--format-version", "1"]);
         let package = dir.display().to_string();
         let compile = |tail| BuildError::Compile {
@@ -91,9 +96,53 @@ pub(super) fn target_folder(p: &Package, toolchain: &Toolchain) -> Result<PathBu
     Ok(cache::folder()?.join("build").join(&hex::encode(key)[..16]))
 }
 
-/// Compiles the package. Returns the path of its core module.
+/// Downloads what the package needs. This is the only step with a network. Returns the end of
+/// cargo's output if it fails: what is already here may be enough for the build.
+pub(super) fn fetch(
+    package: &Package,
+    source: Source<'_>,
+    toolchain: &Toolchain,
+    folder: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Option<String>, BuildError> {
+    let lock = package.workspace.join("Cargo.lock");
+    let is_locked = lock.is_file();
+    if !is_locked {
+        // Where the step may not create files, it can still fill an empty one.
+        std::fs::File::create(&lock).map_err(BuildError::file(&lock))?;
+    }
+    let mut writable = vec![folder];
+    if !is_locked {
+        writable.push(&lock);
+    }
+    let mut fetch = toolchain.cargo(source, Step::Fetch, &writable)?;
+    fetch
+        .args(["fetch", "--target", TARGET])
+        .env("TMPDIR", private_tmp(folder)?);
+    if let Some(host) = &toolchain.host {
+        fetch.args(["--target", host]);
+    }
+    if is_locked {
+        fetch.arg("--locked");
+    }
+    let fetched = watch(fetch, progress);
+    let is_empty = || std::fs::metadata(&lock).is_ok_and(|meta| meta.len() == 0);
+    if !is_locked && is_empty() {
+        let _ = std::fs::remove_file(&lock);
+    }
+    match fetched {
+        Ok(()) => Ok(None),
+        Err(failure @ Failure::Start { .. }) => {
+            Err(failure.or(NO_CARGO, |tail| compile_error(package, tail)))
+        }
+        Err(Failure::Failed { tail, .. }) => Ok(Some(tail)),
+    }
+}
+
+/// Compiles the package without a network. Returns the path of its core module.
 pub(super) fn compile(
     package: &Package,
+    source: Source<'_>,
     toolchain: &Toolchain,
     folder: &Path,
     progress: &mut dyn FnMut(&str),
@@ -102,9 +151,22 @@ pub(super) fn compile(
         "Building {} with {}",
         package.name, toolchain.version
     ));
-    let mut build = toolchain.cargo(&package.dir);
+    std::fs::create_dir_all(folder).map_err(BuildError::file(folder))?;
+    let not_fetched = fetch(package, source, toolchain, folder, progress)?;
+    let mut build = toolchain.cargo(source, Step::Compile, &[folder])?;
+    let tmp = private_tmp(folder)?;
+    // Programs look for settings of the user in his home folder, which a build cannot read.
+    for (variable, home) in [
+        ("CARGO_HOME", cargo_home()),
+        ("RUSTUP_HOME", rustup_home()),
+        ("HOME", Some(tmp.clone())),
+    ] {
+        build.envs(home.map(|home| (variable, home)));
+    }
     build
-        .args(["build", "--release", "--lib", "--target", TARGET])
+        .args(["build", "--release", "--lib", "--offline", "--locked"])
+        .args(["--target", TARGET])
+        .env("TMPDIR", tmp)
         .env("CARGO_TARGET_DIR", folder)
         // Cargo ignores profiles of workspace members. These variables give all strategies the same
         // one.
@@ -117,22 +179,47 @@ pub(super) fn compile(
         .env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo")
         .env("CARGO_PROFILE_RELEASE_INCREMENTAL", "false")
         .env("CARGO_ENCODED_RUSTFLAGS", remap(package).join("\u{1f}"));
-    let mut line = |text: &str| {
-        let text = text.trim_start();
-        if text.starts_with("Compiling ") || text.starts_with("Downloading ") {
-            progress(text);
-        }
-    };
-    command::watch(build, &mut line).map_err(|failure| {
-        failure.or(NO_CARGO, |tail| BuildError::Compile {
-            package: package.name.clone(),
-            tail,
+    let built = watch(build, progress);
+    built.map_err(|failure| {
+        failure.or(NO_CARGO, |tail| match not_fetched {
+            Some(fetch) => BuildError::Fetch {
+                package: package.name.clone(),
+                dir: package.dir.clone(),
+                fetch,
+                build: tail,
+            },
+            None => compile_error(package, tail),
         })
     })?;
     Ok(folder
         .join(TARGET)
         .join("release")
         .join(format!("{}.wasm", package.library)))
+}
+
+fn compile_error(package: &Package, tail: String) -> BuildError {
+    BuildError::Compile {
+        package: package.name.clone(),
+        tail,
+    }
+}
+
+/// Runs a step of the build, and shows what it compiles and downloads.
+fn watch(step: Command, progress: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+    let mut line = |text: &str| {
+        let text = text.trim_start();
+        if text.starts_with("Compiling ") || text.starts_with("Downloading ") {
+            progress(text);
+        }
+    };
+    command::watch(step, &mut line)
+}
+
+/// A folder for temporary files that only this build uses.
+fn private_tmp(folder: &Path) -> Result<PathBuf, BuildError> {
+    let tmp = folder.join("tmp");
+    std::fs::create_dir_all(&tmp).map_err(BuildError::file(&tmp))?;
+    Ok(tmp)
 }
 
 /// Keeps this machine's paths out of the module, so that the folder of the sources does not change

@@ -8,6 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::rules::Source;
 use super::toolchain::{Private, TARGET, Toolchain, linker};
 use super::{BuildError, cache, command};
 
@@ -17,6 +18,8 @@ const RECIPE: &str = "1";
 /// Name of the file that marks a complete toolchain. It is written last and contains the output of
 /// `rustc -vV`.
 const STAMP: &str = "whole";
+/// The stamp has some hundred bytes.
+const STAMP_BYTES_MAX: u64 = 64 << 10;
 
 /// Packages that are always unpacked. Missing libraries that they need are added.
 const PACKAGES: [&str; 2] = ["rustc-web", "rust-web-src"];
@@ -25,7 +28,7 @@ const PACKAGES: [&str; 2] = ["rustc-web", "rust-web-src"];
 const LIBRARY: &str = "libstd-rust-web-dev";
 
 /// Finds a complete toolchain of this recipe. Its compiler must run and still be the same version.
-pub(super) fn find(dir: &Path) -> Result<Option<Toolchain>, BuildError> {
+pub(super) fn find(source: Source<'_>) -> Result<Option<Toolchain>, BuildError> {
     let Ok(entries) = std::fs::read_dir(cache::toolchains()?) else {
         return Ok(None);
     };
@@ -34,11 +37,11 @@ pub(super) fn find(dir: &Path) -> Result<Option<Toolchain>, BuildError> {
     Ok(folders
         .iter()
         .rev()
-        .find_map(|folder| open(folder, dir).ok()))
+        .find_map(|folder| open(folder, source).ok()))
 }
 
 /// Opens the toolchain in a folder, if it is complete.
-fn open(root: &Path, dir: &Path) -> Result<Toolchain, String> {
+fn open(root: &Path, source: Source<'_>) -> Result<Toolchain, String> {
     let name = root.file_name().unwrap_or_default().to_string_lossy();
     if !name.starts_with(&format!("{RECIPE}-")) {
         return Err(format!(
@@ -46,9 +49,9 @@ fn open(root: &Path, dir: &Path) -> Result<Toolchain, String> {
             root.display()
         ));
     }
-    let stamp = std::fs::read_to_string(root.join(STAMP));
+    let stamp = windvane_files::read_text_bounded(&root.join(STAMP), STAMP_BYTES_MAX);
     let stamp = stamp.map_err(|error| format!("{} is not complete: {error}", root.display()))?;
-    let private = private(root, dir)?;
+    let private = private(root, source)?;
     let printed = verbose_version(&private)?;
     if printed == stamp {
         Ok(Toolchain::new(&printed, Some(private)))
@@ -60,7 +63,7 @@ fn open(root: &Path, dir: &Path) -> Result<Toolchain, String> {
     }
 }
 
-fn private(root: &Path, dir: &Path) -> Result<Private, String> {
+fn private(root: &Path, source: Source<'_>) -> Result<Private, String> {
     let rustc = root.join("usr/bin/rustc");
     // `usr/lib/<architecture>-linux-gnu`, or any other folder that contains the compiler's library.
     let folders = std::fs::read_dir(root.join("usr/lib")).map_err(|error| error.to_string())?;
@@ -72,7 +75,7 @@ fn private(root: &Path, dir: &Path) -> Result<Private, String> {
     };
     let libraries = folders.flatten().map(|entry| entry.path()).find(has_driver);
     let libraries = libraries.ok_or_else(|| format!("{} contains no compiler", root.display()))?;
-    let linker = linker(dir).ok_or("no rust-lld or lld for WebAssembly is installed")?;
+    let linker = linker(source).ok_or("no rust-lld or lld for WebAssembly is installed")?;
     Ok(Private {
         rustc,
         libraries,
@@ -89,7 +92,10 @@ fn verbose_version(private: &Private) -> Result<String, String> {
 }
 
 /// Creates the toolchain, or returns the one that another process created meanwhile.
-pub(super) fn make(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Toolchain, String> {
+pub(super) fn make(
+    source: Source<'_>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Toolchain, String> {
     for program in ["apt-get", "apt-cache", "dpkg-deb"] {
         let mut query = command::clean(program, Path::new("/"));
         query.arg("--version");
@@ -98,7 +104,7 @@ pub(super) fn make(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Toolcha
     }
     let folder = cache::toolchains().map_err(|error| error.to_string())?;
     let _lock = cache::lock(&folder, progress).map_err(|error| error.to_string())?;
-    if let Ok(Some(found)) = find(dir) {
+    if let Ok(Some(found)) = find(source) {
         return Ok(found);
     }
     remove_leftovers(&folder);
@@ -108,10 +114,10 @@ pub(super) fn make(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Toolcha
         .map_err(|error| format!("{}: {error}", folder.display()))?;
     let version = unpack(staging.path(), progress)?;
     let root = staging.path().join("root");
-    let private = private(&root, dir)?;
+    let private = private(&root, source)?;
     let printed = verbose_version(&private)?;
     check_release(&printed)?;
-    build_library(staging.path(), &root, &private, dir, progress)?;
+    build_library(staging.path(), &root, &private, source.dir, progress)?;
     for unneeded in [
         "usr/src",
         "usr/share",
@@ -127,7 +133,7 @@ pub(super) fn make(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Toolcha
     let _ = std::fs::remove_dir_all(&place);
     std::fs::rename(&root, &place).map_err(|error| format!("{}: {error}", place.display()))?;
     progress(&format!("Created the toolchain {}", place.display()));
-    open(&place, dir)
+    open(&place, source)
 }
 
 /// Removes folders of processes that were killed. The lock guarantees that no process uses them.
@@ -275,6 +281,9 @@ fn build_library(
         .arg(seed.join("Cargo.toml"))
         // The sources of the standard library use features of the nightly compiler.
         .env("RUSTC_BOOTSTRAP", "1")
+        // Settings in the folder may name programs to run instead of the compiler.
+        .env("RUSTC_WRAPPER", "")
+        .env("RUSTC_WORKSPACE_WRAPPER", "")
         // Without bitcode, strategies cannot be optimised together with the standard library.
         .env("RUSTFLAGS", "-Cembed-bitcode=yes")
         .env("CARGO_TARGET_DIR", staging.join("target"));
@@ -297,7 +306,15 @@ fn build_library(
 
 #[cfg(test)]
 mod tests {
+    use super::super::rules::BuildRules;
     use super::*;
+
+    fn here(rules: &BuildRules) -> Source<'_> {
+        Source {
+            dir: Path::new(env!("CARGO_MANIFEST_DIR")),
+            rules,
+        }
+    }
 
     #[test]
     fn only_a_complete_toolchain_of_this_recipe_is_opened() {
@@ -308,7 +325,8 @@ mod tests {
             std::fs::write(path.join("usr/lib/arch/librustc_driver.so"), "").unwrap();
             path
         };
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let rules = BuildRules::default();
+        let here = here(&rules);
         let other = folder("0-1.96.0");
         std::fs::write(other.join(STAMP), "rustc 1.96.0").unwrap();
         assert!(open(&other, here).unwrap_err().contains("another recipe"));
@@ -331,7 +349,8 @@ mod tests {
         let rustc = root.join("usr/bin/rustc");
         std::fs::write(&rustc, "#!/bin/sh\necho rustc 1.96.0\n").unwrap();
         std::fs::set_permissions(&rustc, std::fs::Permissions::from_mode(0o700)).unwrap();
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let rules = BuildRules::default();
+        let here = here(&rules);
         std::fs::write(root.join(STAMP), "rustc 1.95.0\n").unwrap();
         assert!(open(&root, here).unwrap_err().contains("another compiler"));
         std::fs::write(root.join(STAMP), "rustc 1.96.0\n").unwrap();

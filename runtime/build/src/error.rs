@@ -44,6 +44,64 @@ pub enum BuildError {
         /// The end of cargo's output.
         tail: String,
     },
+    /// What the package needs cannot be downloaded, and without it the package does not compile.
+    #[error(
+        "{package} cannot be built: cargo fetch failed:\n{fetch}\n\
+         and the build without a network failed too:\n{build}\n\
+         If Cargo.lock is not up to date, run `cargo update --workspace` in {}, and build again. \
+         Nothing else changes Cargo.lock",
+        dir.display()
+    )]
+    Fetch {
+        /// The package.
+        package: String,
+        /// Its folder.
+        dir: PathBuf,
+        /// The end of the output of `cargo fetch`.
+        fetch: String,
+        /// The end of the output of `cargo build`.
+        build: String,
+    },
+    /// The build needs a folder inside a folder that builds must not read.
+    #[error(
+        "the build needs {}, which is inside {}. Builds must not read that folder, because it has \
+         the state of a run. Move one of the two, or set another run.data_dir",
+        inside.display(), denied.display()
+    )]
+    InDenied {
+        /// The folder of the build.
+        inside: PathBuf,
+        /// The folder that builds must not read.
+        denied: PathBuf,
+    },
+    /// The folder of the sources has more than sources.
+    #[error(
+        "{} cannot be the folder of sources, because the home folder of the user or the system is in it. A \
+         build may read the whole folder of its package or workspace, and of those on which it depends by \
+         path. Move these sources into a folder of their own",
+        .0.display()
+    )]
+    TooWide(PathBuf),
+    /// Settings of cargo that a build must read have an access token.
+    #[error(
+        "{} has an access token, and builds of strategies must read that file. Move the token into \
+         credentials.toml in the same folder (`cargo login` writes it there), which builds cannot read",
+        .0.display()
+    )]
+    TokenInSettings(PathBuf),
+    /// The system cannot keep a build away from keys, and the configuration has keys.
+    #[error(
+        "{} is a folder with sources, and this system cannot keep its build away from the keys of \
+         this configuration: {reason}. Run `windvane build {}` as a user who cannot read the keys, \
+         and name the .wasm file as `module`",
+        dir.display(), dir.display()
+    )]
+    NotConfined {
+        /// The folder.
+        dir: PathBuf,
+        /// What the system lacks.
+        reason: String,
+    },
     /// The package compiles, but is not a strategy.
     #[error("{package} compiles, but is not a strategy: {source}")]
     NotAStrategy {

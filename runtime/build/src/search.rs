@@ -13,8 +13,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use super::rules::{BuildRules, Source, Step};
 use super::toolchain::{TARGET, Toolchain};
-use super::{BuildError, command, debian};
+use super::{BuildError, debian};
 
 /// Longest wait for `rustup target add`, seconds. Without a network it may retry for a long time.
 const RUSTUP_SECONDS_MAX: u64 = 120;
@@ -44,26 +45,29 @@ impl Choice {
 }
 
 impl Toolchain {
-    /// Finds or creates the compiler for a strategy in `dir`. The strategy's `rust-toolchain.toml`
+    /// Finds or creates the compiler for a strategy. The strategy's `rust-toolchain.toml`
     /// applies.
-    pub fn find_or_make(dir: &Path, progress: &mut dyn FnMut(&str)) -> Result<Self, BuildError> {
+    pub(super) fn find_or_make(
+        source: Source<'_>,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Self, BuildError> {
         let choice = Choice::from_environment()?;
         let mut tried = Vec::new();
         if choice != Choice::Debian {
-            match Self::installed(dir)? {
+            match Self::installed(source)? {
                 Some(found) => return Ok(found),
                 None => tried.push("the installed compiler does not have the target".to_owned()),
             }
         }
         if matches!(choice, Choice::Auto | Choice::Debian)
-            && let Some(found) = debian::find(dir)?
+            && let Some(found) = debian::find(source)?
         {
             return Ok(found);
         }
         if matches!(choice, Choice::Auto | Choice::Rustup) {
             progress("Asking rustup for the target wasm32-unknown-unknown");
-            match add_with_rustup(dir) {
-                Ok(()) => match Self::installed(dir)? {
+            match add_with_rustup(source) {
+                Ok(()) => match Self::installed(source)? {
                     Some(found) => return Ok(found),
                     None => tried.push("rustup added the target to another toolchain".to_owned()),
                 },
@@ -71,7 +75,7 @@ impl Toolchain {
             }
         }
         if matches!(choice, Choice::Auto | Choice::Debian) {
-            match debian::make(dir, progress) {
+            match debian::make(source, progress) {
                 Ok(made) => return Ok(made),
                 Err(reason) => tried.push(reason),
             }
@@ -81,16 +85,21 @@ impl Toolchain {
 
     /// Finds a compiler that already exists. It downloads and creates nothing.
     pub fn find(dir: &Path) -> Result<Option<Self>, BuildError> {
-        match Self::installed(dir)? {
+        let source = Source {
+            dir,
+            rules: &BuildRules::default(),
+        };
+        match Self::installed(source)? {
             Some(found) => Ok(Some(found)),
-            None => debian::find(dir),
+            None => debian::find(source),
         }
     }
 }
 
 /// Runs `rustup target add` without showing its output.
-fn add_with_rustup(dir: &Path) -> Result<(), String> {
-    let mut add = command::clean("rustup", dir);
+fn add_with_rustup(source: Source<'_>) -> Result<(), String> {
+    let add = source.command("rustup", Step::Query, &[]);
+    let mut add = add.map_err(|error| error.to_string())?;
     add.args(["target", "add", TARGET])
         .stdout(Stdio::null())
         .stderr(Stdio::null());

@@ -13,7 +13,7 @@ fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn error(dir: &Path) -> BuildError {
-    build(dir, &mut |_| {}).unwrap_err()
+    build(dir, &BuildRules::default(), &mut |_| {}).unwrap_err()
 }
 
 #[test]
@@ -53,12 +53,37 @@ fn a_broken_manifest_shows_the_error_of_cargo() {
 }
 
 #[test]
-fn an_outer_build_does_not_leak_into_ours() {
+fn a_build_sees_only_the_permitted_variables() {
     let command = command::clean("cargo", Path::new("/"));
-    let removed = |name: &str| command.get_envs().any(|(n, v)| n == name && v.is_none());
+    let names: Vec<_> = command
+        .get_envs()
+        .filter(|(_, value)| value.is_some())
+        .collect();
+    let passed = |name: &str| names.iter().any(|(n, _)| *n == name);
     // Cargo sets these two for every test.
-    assert!(removed("CARGO_PKG_NAME") && removed("CARGO_MANIFEST_DIR"));
-    assert!(!removed("CARGO_HOME"));
+    assert!(!passed("CARGO_PKG_NAME") && !passed("CARGO_MANIFEST_DIR"));
+    assert!(passed("PATH"));
+}
+
+#[test]
+fn variables_with_keys_and_tokens_are_not_permitted() {
+    let kept = command::is_kept;
+    for name in [
+        "WINDVANE_SIGNER_KEY",
+        "WINDVANE_API_SECRET",
+        "CARGO_REGISTRY_TOKEN",
+        "CARGO_REGISTRIES_PRIVATE_TOKEN",
+        "CARGO_REGISTRIES_PRIVATE_CREDENTIAL_PROVIDER",
+        "AWS_SECRET_ACCESS_KEY",
+        "RUSTUP_TOOLCHAIN",
+        "RUSTC_WRAPPER",
+        "CARGO_TARGET_DIR",
+    ] {
+        assert!(!kept(name), "{name}");
+    }
+    for name in ["PATH", "HOME", "HTTPS_PROXY", "CARGO_NET_OFFLINE", "LC_ALL"] {
+        assert!(kept(name), "{name}");
+    }
 }
 
 #[test]
@@ -102,5 +127,21 @@ fn a_failed_command_shows_the_end_of_its_output() {
     );
 }
 
+/// A macro or a build script writes to the error output of cargo.
 #[test]
-fn sha256_is_written_in_hexadecimal() {}
+fn a_command_that_writes_without_a_line_end_needs_little_memory() {
+    let mut shell = command::clean("sh", Path::new("/"));
+    shell.args(["-c", "head -c 50000000 /dev/zero >&2; exit 1"]);
+    let mut longest = 0;
+    let failure = command::watch(shell, &mut |line| longest = longest.max(line.len()));
+    assert_eq!(longest, 16 << 10);
+    assert!(failure.unwrap_err().to_string().len() < 20_000);
+}
+
+#[test]
+fn a_command_with_endless_output_is_an_error() {
+    let mut shell = command::clean("sh", Path::new("/"));
+    shell.args(["-c", "cat /dev/zero"]);
+    let failure = command::output(shell).unwrap_err().to_string();
+    assert!(failure.contains("it wrote more than"), "{failure}");
+}

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::rules::{Source, Step};
 use super::{BuildError, command};
 use sha2::{Digest, Sha256};
 
@@ -20,6 +21,8 @@ pub struct Toolchain {
     pub version: String,
     /// Short name that is unique per compiler. It is the name of the compiler's target folder.
     pub id: String,
+    /// The target of the compiler's own machine, for build scripts.
+    pub(super) host: Option<String>,
     private: Option<Private>,
 }
 
@@ -32,9 +35,12 @@ pub(super) struct Private {
 }
 
 impl Toolchain {
-    /// The compiler that cargo would use in `dir`, if it has the target.
-    pub(super) fn installed(dir: &Path) -> Result<Option<Self>, BuildError> {
-        let library = sysroot(dir)?.join("lib/rustlib").join(TARGET).join("lib");
+    /// The compiler that cargo would use in the strategy's folder, if it has the target.
+    pub(super) fn installed(source: Source<'_>) -> Result<Option<Self>, BuildError> {
+        let library = sysroot(source)?
+            .join("lib/rustlib")
+            .join(TARGET)
+            .join("lib");
         let has_std = std::fs::read_dir(&library).is_ok_and(|entries| {
             entries
                 .flatten()
@@ -43,7 +49,7 @@ impl Toolchain {
         if !has_std {
             return Ok(None);
         }
-        let mut version = command::clean("rustc", dir);
+        let mut version = source.command("rustc", Step::Query, &[])?;
         version.arg("-vV");
         let text = command::output(version)
             .map_err(|failure| failure.or(NO_CARGO, |tail| no_rustc(&tail)))?;
@@ -59,20 +65,33 @@ impl Toolchain {
         };
         let key = Sha256::digest(format!("{origin}\n{verbose_version}"));
         let version = verbose_version.lines().next().unwrap_or("rustc").to_owned();
+        let mut lines = verbose_version.lines();
+        let host = lines.find_map(|line| line.strip_prefix("host: "));
         Self {
             version,
+            host: host.map(str::to_owned),
             id: hex::encode(key)[..12].to_owned(),
             private,
         }
     }
 
-    /// `cargo` in `dir` with this compiler, in a clean environment.
-    pub(super) fn cargo(&self, dir: &Path) -> Command {
-        let mut cargo = command::clean("cargo", dir);
+    /// `cargo` in the strategy's folder with this compiler, in a clean environment. It may write
+    /// below `writable`.
+    pub(super) fn cargo(
+        &self,
+        source: Source<'_>,
+        kind: Step,
+        writable: &[&Path],
+    ) -> Result<Command, BuildError> {
+        let mut cargo = source.command("cargo", kind, writable)?;
+        // A folder's `.cargo/config.toml` may name programs to run instead of the compiler.
+        cargo
+            .env("RUSTC_WRAPPER", "")
+            .env("RUSTC_WORKSPACE_WRAPPER", "");
         if let Some(private) = &self.private {
             private.apply(&mut cargo);
         }
-        cargo
+        Ok(cargo)
     }
 }
 
@@ -89,9 +108,9 @@ fn no_rustc(tail: &str) -> BuildError {
     BuildError::NoToolchain(format!("rustc fails: {tail}"))
 }
 
-/// Root folder of the compiler that cargo would use in `dir`.
-fn sysroot(dir: &Path) -> Result<PathBuf, BuildError> {
-    let mut query = command::clean("rustc", dir);
+/// Root folder of the compiler that cargo would use in the strategy's folder.
+fn sysroot(source: Source<'_>) -> Result<PathBuf, BuildError> {
+    let mut query = source.command("rustc", Step::Query, &[])?;
     query.args(["--print", "sysroot"]);
     let text =
         command::output(query).map_err(|failure| failure.or(NO_CARGO, |tail| no_rustc(&tail)))?;
@@ -99,8 +118,8 @@ fn sysroot(dir: &Path) -> Result<PathBuf, BuildError> {
 }
 
 /// A linker for WebAssembly: the one of the installed toolchain, or one on the PATH.
-pub(super) fn linker(dir: &Path) -> Option<PathBuf> {
-    let rustlib = sysroot(dir).ok()?.join("lib/rustlib");
+pub(super) fn linker(source: Source<'_>) -> Option<PathBuf> {
+    let rustlib = sysroot(source).ok()?.join("lib/rustlib");
     let hosts = std::fs::read_dir(rustlib).ok()?;
     let bundled = hosts.flatten().map(|host| host.path().join("bin/rust-lld"));
     let path = std::env::var_os("PATH").unwrap_or_default();

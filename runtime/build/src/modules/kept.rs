@@ -96,7 +96,8 @@ pub fn drop_kept(data_dir: &Path, sha256: &[u8; 32]) -> io::Result<()> {
 /// # Errors
 /// The module was not kept, or its file was changed.
 pub fn kept(data_dir: &Path, sha256: &[u8; 32]) -> Result<Arc<[u8]>, NotKept> {
-    let module = fs::read(file(data_dir, sha256)).map_err(|_| NotKept::Missing)?;
+    let module = windvane_files::read_bounded(&file(data_dir, sha256), super::MODULE_BYTES_MAX);
+    let module = module.map_err(|_| NotKept::Missing)?;
     if Sha256::digest(&module)[..] == sha256[..] {
         Ok(module.into())
     } else {

@@ -3,24 +3,31 @@
 //!
 //! This module does not know the venue or the clock, and makes no decision for a strategy.
 
+pub(crate) mod compile;
 mod guest;
 mod kept;
 mod lines;
+mod loader;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windvane_host::{ContractVersion, Host, HostError, HostOptions, LoadError};
+use windvane_host::{ContractVersion, Grant, HostError, LoadError};
 use windvane_session::Made;
 
-use crate::BuildError;
+use crate::{BuildError, BuildRules};
 use windvane_config::{self as config, Config};
 
-pub use guest::{Guest, engine_fault};
+pub use compile::CompileTask;
+pub use guest::{Guest, TimeLimits, begin_guest, engine_fault, start_guest};
 pub use kept::{NotKept, all_kept, drop_kept, keep, keep_module, kept};
-pub use lines::{RecentLines, show_lines};
+pub use lines::{AllLines, RecentLines};
+pub use loader::Loader;
+
+/// Longest module that is read, bytes. A component with an interpreter of Python has about 20 MB.
+pub const MODULE_BYTES_MAX: u64 = 128 << 20;
 
 /// Why a strategy's module cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +67,21 @@ pub enum ModuleError {
         /// Why.
         source: LoadError,
     },
+    /// It is a folder with sources, and its build would run beside the keys of a real exchange.
+    #[error(
+        "strategy {strategy}: {} is a folder with sources. On an exchange that is not on loopback, a run \
+         accepts only built modules, because a build runs scripts of the sources beside the keys. Nothing was \
+         started and no order was touched. Run `windvane build {} --out FILE.wasm`, and name FILE.wasm as \
+         `module`. Or set run.allow_source = true, if you trust the sources and all their dependencies",
+        module.display(),
+        module.display()
+    )]
+    Source {
+        /// Its id.
+        strategy: String,
+        /// The folder.
+        module: PathBuf,
+    },
     /// It was built for an earlier version of the strategy contract. Only a replay runs such
     /// modules.
     #[error(
@@ -90,35 +112,57 @@ impl ModuleError {
     }
 }
 
+/// Refuses folders with sources on an exchange that is not on loopback.
+///
+/// # Errors
+/// The first such folder.
+pub fn refuse_sources(config: &Config, on_loopback: bool) -> Result<(), ModuleError> {
+    if on_loopback || config.run.allow_source {
+        return Ok(());
+    }
+    match config.strategies.iter().find(|one| one.module.is_dir()) {
+        Some(strategy) => Err(ModuleError::Source {
+            strategy: strategy.id.as_str().to_owned(),
+            module: strategy.module.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
 /// Loads the modules of all configured strategies for trading. `building` receives each step of a
 /// build. The instruments for `start` are still empty in the result.
 ///
 /// # Errors
 /// The first module that cannot be loaded.
 pub fn load(config: &Config, building: &mut dyn FnMut(&str)) -> Result<Vec<Guest>, ModuleError> {
-    let host = host()?;
+    let loader = Loader::new(config.compile)?;
+    let rules = BuildRules::of(config);
     let mut guests = Vec::new();
     // Strategies with the same module share one build.
     let mut modules: BTreeMap<&Path, Arc<[u8]>> = BTreeMap::new();
     for strategy in &config.strategies {
         let module = match modules.entry(&strategy.module) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(module_bytes(strategy, building)?.into()),
+            Entry::Vacant(new) => new.insert(module_bytes(strategy, &rules, building)?.into()),
         };
         let name = strategy.id.as_str();
-        let names = strategy.capabilities.iter();
         let made = Made {
             params: strategy.params.to_string().into_bytes(),
             instruments: Vec::new(),
             fuel_per_event: strategy.limits.fuel_per_event,
             memory_bytes: u64::from(strategy.limits.memory_mb) * 1024 * 1024,
-            capabilities: names.map(|one| one.name().to_owned()).collect(),
+            capabilities: Vec::new(),
         };
-        let loaded = Guest::load(&host, name, Arc::clone(module), made);
-        let guest = loaded.map_err(|source| ModuleError::Load {
+        let granted = strategy.capabilities.as_ref();
+        let grant = granted.map_or(Grant::Described, |names| {
+            Grant::Only(names.iter().copied().collect())
+        });
+        let loaded = Guest::load_with(&loader, name, Arc::clone(module), made, grant);
+        let mut guest = loaded.map_err(|source| ModuleError::Load {
             strategy: name.to_owned(),
             source,
         })?;
+        guest.time = TimeLimits::from(&strategy.limits);
         let contract = guest.strategy.contract();
         if contract != ContractVersion::PRESENT {
             return Err(ModuleError::OldContract {
@@ -132,26 +176,16 @@ pub fn load(config: &Config, building: &mut dyn FnMut(&str)) -> Result<Vec<Guest
     Ok(guests)
 }
 
-/// The WebAssembly host, with its compile cache.
-///
-/// # Errors
-/// This machine cannot run WebAssembly modules.
-pub fn host() -> Result<Host, HostError> {
-    Host::new(HostOptions {
-        compile_cache: crate::cache_folder().ok().map(|dir| dir.join("compiled")),
-        ..HostOptions::default()
-    })
-}
-
 /// The bytes of a strategy's module. A folder is built; a file is read.
 fn module_bytes(
     strategy: &config::Strategy,
+    rules: &BuildRules,
     building: &mut dyn FnMut(&str),
 ) -> Result<Vec<u8>, ModuleError> {
     let id = || strategy.id.as_str().to_owned();
     let module = strategy.module.clone();
     if module.is_dir() {
-        let built = crate::build(&module, &mut |step| building(step));
+        let built = crate::build(&module, rules, &mut |step| building(step));
         let built = built.map_err(|source| ModuleError::Build {
             strategy: id(),
             source: Box::new(source),
@@ -164,7 +198,7 @@ fn module_bytes(
             module,
         });
     }
-    std::fs::read(&module).map_err(|source| ModuleError::Read {
+    windvane_files::read_bounded(&module, MODULE_BYTES_MAX).map_err(|source| ModuleError::Read {
         strategy: id(),
         module,
         source,
