@@ -4,24 +4,31 @@
 //! settings. Each file has a checksum: a damaged file is detected and made again. A failure of the
 //! cache never makes a load fail; [`CacheUse`] shows what happened.
 
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
 
 use crate::error::LoadError;
+use crate::prepare::Prepared;
 
 const MAGIC: &[u8; 8] = b"WVNATIV1";
 const HEADER: usize = MAGIC.len() + 32;
+/// A longer file is not read whole, so its checksum is wrong. Native code has some times the size of
+/// its module, and a module at most 128 MiB.
+const NATIVE_BYTES_MAX: u64 = 4 << 30;
 
 /// The result of the compile cache for a module.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CacheUse {
     /// No cache is configured.
     Off,
@@ -34,6 +41,15 @@ pub enum CacheUse {
     Rebuilt(String),
     /// The module was compiled, but its native code could not be stored, for this reason.
     Unusable(String),
+}
+
+/// The native code of a strategy: what the cache did, and the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub(crate) used: CacheUse,
+    /// The file in the cache, with a shared lock. As long as the strategy keeps it, no process
+    /// removes the file from the cache.
+    _file: Option<Arc<File>>,
 }
 
 /// A folder of native code.
@@ -83,17 +99,27 @@ pub(crate) fn compile<N: Native>(
     engine: &Engine,
     cache: Option<&Cache>,
     wasm: &[u8],
-) -> Result<(N, CacheUse), LoadError> {
+) -> Result<(N, Stored), LoadError> {
+    let only = |used| Stored { used, _file: None };
     let fresh = || N::compile(engine, wasm).map_err(|e| LoadError::compile(&e));
     let Some(cache) = cache else {
-        return Ok((fresh()?, CacheUse::Off));
+        return Ok((fresh()?, only(CacheUse::Off)));
     };
     if let Err(reason) = cache.prepare() {
-        return Ok((fresh()?, CacheUse::Unusable(reason)));
+        return Ok((fresh()?, only(CacheUse::Unusable(reason))));
     }
     let path = cache.folder.join(key::<N>(engine, wasm));
     let damage = match Cache::read(engine, &path) {
-        Ok(Some(native)) => return Ok((native, CacheUse::Hit)),
+        Ok(Some((native, file))) => {
+            let used = CacheUse::Hit;
+            return Ok((
+                native,
+                Stored {
+                    used,
+                    _file: Some(Arc::new(file)),
+                },
+            ));
+        }
         Ok(None) => None,
         Err(reason) => Some(reason),
     };
@@ -107,16 +133,60 @@ pub(crate) fn compile<N: Native>(
         (Ok(()), Some(reason)) => CacheUse::Rebuilt(reason),
         (Ok(()), None) => CacheUse::Stored,
     };
-    Ok((native, used))
+    let file = lock(&path).ok().map(Arc::new);
+    Ok((native, Stored { used, _file: file }))
+}
+
+/// The native code that another process stored under this key.
+pub(crate) fn stored<N: Native>(
+    engine: &Engine,
+    cache: Option<&Cache>,
+    prepared: &Prepared,
+) -> Result<(N, Stored), LoadError> {
+    let failed =
+        |reason: String| LoadError::Compile(format!("its native code is unusable: {reason}"));
+    let cache = cache.ok_or_else(|| {
+        failed(
+            "there is no folder for native code that only this user may enter: run chmod 700 on \
+             $XDG_CACHE_HOME/windvane/compiled (~/.cache/windvane/compiled)"
+                .to_owned(),
+        )
+    })?;
+    let path = cache.folder.join(&prepared.key);
+    let found = Cache::read(engine, &path).map_err(failed)?;
+    let (native, file) =
+        found.ok_or_else(|| failed(format!("{} does not exist any more", path.display())))?;
+    let used = prepared.cache.clone();
+    Ok((
+        native,
+        Stored {
+            used,
+            _file: Some(Arc::new(file)),
+        },
+    ))
+}
+
+/// Opens a file of the cache and marks it as used: it gets a shared lock and the present time.
+fn lock(path: &Path) -> std::io::Result<File> {
+    let file = File::open(path)?;
+    // If another process is about to remove it, this process keeps what it has opened.
+    let _ = file.try_lock_shared();
+    // Without it, the file only seems older.
+    let _ = file.set_modified(SystemTime::now());
+    Ok(file)
 }
 
 impl Cache {
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub(crate) const fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
     /// Creates the folder with mode 0700. Refuses an existing folder that others may read or write.
-    fn prepare(&self) -> Result<(), String> {
+    pub(crate) fn prepare(&self) -> Result<(), String> {
         let shown = self.folder.display();
         if !self.folder.exists() {
             fs::DirBuilder::new()
@@ -141,13 +211,20 @@ impl Cache {
         unsafe_code,
         reason = "native code that this program made; the proof is at the call"
     )]
-    fn read<N: Native>(engine: &Engine, path: &Path) -> Result<Option<N>, String> {
-        let bytes = match fs::read(path) {
-            Ok(bytes) => bytes,
+    fn read<N: Native>(engine: &Engine, path: &Path) -> Result<Option<(N, File)>, String> {
+        let unreadable = |e: std::io::Error| format!("cannot read {}: {e}", path.display());
+        // Before it is opened: opening a pipe would wait for its writer.
+        if path.symlink_metadata().is_ok() {
+            private_file(path)?;
+        }
+        let file = match lock(path) {
+            Ok(file) => file,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(format!("cannot read {}: {e}", path.display())),
+            Err(e) => return Err(unreadable(e)),
         };
-        private_file(path)?;
+        let mut bytes = Vec::new();
+        let mut limited = (&file).take(NATIVE_BYTES_MAX);
+        limited.read_to_end(&mut bytes).map_err(unreadable)?;
         let payload = sound_payload(&bytes)
             .ok_or_else(|| format!("the checksum of {} is wrong", path.display()))?;
         // SAFETY: `deserialize` requires unchanged output of `serialize`.
@@ -160,7 +237,9 @@ impl Cache {
         // - The name contains the compiler's compatibility hash. wasmtime also checks the version
         //   and settings in the payload, and returns an error.
         let native = unsafe { N::deserialize(engine, payload) };
-        native.map(Some).map_err(|e| e.to_string())
+        native
+            .map(|native| Some((native, file)))
+            .map_err(|e| e.to_string())
     }
 }
 
@@ -210,7 +289,7 @@ fn write(path: &Path, payload: &[u8]) -> std::io::Result<()> {
     fs::rename(&aside, path)
 }
 
-fn key<N: Native>(engine: &Engine, wasm: &[u8]) -> String {
+pub(crate) fn key<N: Native>(engine: &Engine, wasm: &[u8]) -> String {
     let mut hasher = Sha256Hasher(Sha256::new());
     engine.precompile_compatibility_hash().hash(&mut hasher);
     let mut sha = hasher.0;

@@ -1,9 +1,10 @@
 //! Sets of capabilities.
 
+use serde::{Deserialize, Serialize};
 pub use windvane_model::capability::Capability;
 
 /// A set of capabilities.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities(u8);
 
 impl Capabilities {
@@ -34,6 +35,42 @@ impl Capabilities {
         Capability::ALL
             .into_iter()
             .filter(move |c| self.contains(*c))
+    }
+}
+
+/// The capabilities that a module may import.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Grant {
+    /// Those that its own description asks for.
+    Described,
+    /// These.
+    Only(Capabilities),
+}
+
+impl Grant {
+    /// What is linked before the module has described itself. It has no engine then, so its imports
+    /// have no effect.
+    pub(crate) const fn before_description(self, imported: Capabilities) -> Capabilities {
+        match self {
+            Self::Only(granted) => granted,
+            Self::Described => imported,
+        }
+    }
+}
+
+impl From<Capabilities> for Grant {
+    fn from(capabilities: Capabilities) -> Self {
+        Self::Only(capabilities)
+    }
+}
+
+impl std::fmt::Display for Capabilities {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if *self == Self::NONE {
+            return f.write_str("nothing");
+        }
+        let names: Vec<_> = self.iter().map(Capability::name).collect();
+        f.write_str(&names.join(", "))
     }
 }
 

@@ -477,8 +477,8 @@ pub(crate) fn report_fault(message: &[u8]) -> wasmtime::Error {
     wasmtime::Error::new(Breach::Reported(message))
 }
 
-/// Maximum length of a reported fault, in bytes.
-const FAULT_BYTES_MAX: usize = 4_096;
+/// Maximum length of a reported fault or refusal, in bytes.
+pub(crate) const FAULT_BYTES_MAX: usize = 4_096;
 /// Position of the group role in the `flags` of `orders.submit`, and the highest role.
 const ROLE_SHIFT: u32 = 14;
 const ROLE_MAX: u32 = 2;

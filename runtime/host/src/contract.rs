@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use serde::{Deserialize, Serialize};
 use wit_parser::abi::{AbiVariant, WasmType};
 use wit_parser::{Function, Resolve, Type, TypeDefKind, WorldId, WorldItem};
 
@@ -18,7 +19,7 @@ static CONTRACTS: LazyLock<[Contract; 2]> =
     LazyLock::new(|| ContractVersion::ALL.map(Contract::parse));
 
 /// A version of the strategy contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ContractVersion {
     /// Version 0.1, for the replay of journals whose modules were built for it.
     V0_1,

@@ -1,6 +1,6 @@
 //! Why a module cannot be loaded. Every message names the problem and what to do about it.
 
-use crate::capability::Capability;
+use crate::capability::{Capabilities, Capability};
 use crate::fault::Fault;
 
 /// Why a module cannot be loaded.
@@ -37,12 +37,29 @@ pub enum LoadError {
     },
     /// The module imports a capability that the configuration does not grant.
     #[error(
-        "the module imports the capability `{capability}`, which is not granted; add \
-         \"{capability}\" to strategy.capabilities, or build the module without it"
+        "the module imports the capability `{capability}`, which is not granted: \
+         strategy.capabilities grants {granted}; add \"{capability}\" to strategy.capabilities, or \
+         build the module without it"
     )]
     NotGranted {
         /// The capability.
         capability: Capability,
+        /// What the configuration grants.
+        granted: Capabilities,
+    },
+    /// The configuration states no capabilities, and the module imports one that its description
+    /// does not ask for.
+    #[error(
+        "the module imports the capability `{capability}`, but its description asks for {described} \
+         only, and the configuration has no strategy.capabilities, so `{capability}` is not \
+         granted; set strategy.capabilities to a list with \"{capability}\" if you trust the module \
+         with it, or add it to the description (CAPABILITIES in the SDK) and build the module again"
+    )]
+    NotDescribed {
+        /// The capability.
+        capability: Capability,
+        /// What the description asks for.
+        described: Capabilities,
     },
     /// The module does not export a function of the contract.
     #[error(
@@ -68,6 +85,42 @@ pub enum LoadError {
     /// A core module cannot be wrapped into a component.
     #[error("the module cannot be wrapped into a component: {0}")]
     Wrap(String),
+    /// Its instances would need too much memory of the host.
+    #[error(
+        "the instances of the module need about {bytes} bytes of the host for globals, functions and \
+         elements; the limit is {limit}. Build the module with fewer of them"
+    )]
+    Instances {
+        /// The estimate.
+        bytes: u64,
+        /// The limit.
+        limit: usize,
+    },
+    /// Another process checked and compiled the module, and reports this.
+    #[error("{0}")]
+    Reported(String),
+    /// The compiler needed more memory than the limit.
+    #[error(
+        "compiling the module needs more memory than the limit, {limit_mb} MiB, so it was stopped. \
+         Make the module smaller (fewer and shorter functions, fewer locals), or raise \
+         compile.memory_mb in the configuration"
+    )]
+    CompileMemory {
+        /// The limit, MiB.
+        limit_mb: u32,
+    },
+    /// The compiler needed more time than the limit.
+    #[error(
+        "compiling the module takes longer than the limit, {limit} s, so it was stopped. Make the \
+         module smaller, or raise compile.seconds in the configuration"
+    )]
+    CompileTime {
+        /// The limit, seconds.
+        limit: u32,
+    },
+    /// The process that compiles cannot be used, or ended without an answer.
+    #[error("the process that compiles modules {0}")]
+    CompileProcess(String),
     /// The compiler or the linker failed.
     #[error("the module cannot be compiled: {0}")]
     Compile(String),

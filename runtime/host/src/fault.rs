@@ -38,6 +38,9 @@ pub enum FaultKind {
     /// The strategy has no live instance: it was not started, or failed earlier and was not
     /// restarted.
     Dead,
+    /// The callback used more processor time than allowed. Only if the caller watches callbacks:
+    /// see [`Strategy::watch`](crate::Strategy::watch).
+    Time,
 }
 
 impl FaultKind {
@@ -54,6 +57,7 @@ impl FaultKind {
             Self::Refused => "refused",
             Self::HostPanic => "host-panic",
             Self::Dead => "dead",
+            Self::Time => "time",
         }
     }
 }
@@ -79,6 +83,9 @@ pub(crate) enum Breach {
     Plots { limit: usize },
     #[error("{0}")]
     Contract(String),
+    /// The caller's [`Watch`](crate::Watch) ended the callback.
+    #[error("{0}")]
+    Time(String),
     /// The guest reported a fault itself (`fault.report`).
     #[error("{0}")]
     Reported(String),
@@ -95,6 +102,7 @@ impl Breach {
             Self::Intents { .. } => FaultKind::Intents,
             Self::Log { .. } | Self::Plots { .. } => FaultKind::Output,
             Self::Contract(_) => FaultKind::Contract,
+            Self::Time(_) => FaultKind::Time,
             Self::Reported(_) => FaultKind::Trap,
         }
     }

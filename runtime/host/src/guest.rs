@@ -71,6 +71,7 @@ fn params_0_2(event: &Event) -> EventParams02 {
 }
 
 /// A linked module that can be instantiated any number of times.
+#[derive(Clone)]
 pub(crate) enum Ready {
     Direct(ContractVersion, wasmtime::InstancePre<Context>),
     Component(ContractVersion, component::InstancePre<Context>),

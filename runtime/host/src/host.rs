@@ -3,19 +3,22 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::cache::{self, Cache};
-use crate::capability::{Capabilities, Capability};
+use crate::capability::{Capabilities, Capability, Grant};
 use crate::config::{WASM_STACK_BYTES, wasmtime_config};
 use crate::error::LoadError;
+use crate::footprint;
 use crate::guest::Ready;
-use crate::inspect::{Format, Inspected, inspect};
+use crate::inspect::{Format, Inspected, ModuleInfo, inspect};
 use crate::limits::Limits;
 use crate::link;
 use crate::strategy::Strategy;
 use crate::wrap::wrap;
 
 /// Settings that all strategies of a process share.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HostOptions {
     /// Folder of the compile cache; created with mode 0700. With `None`, modules are compiled at
     /// every load.
@@ -37,7 +40,7 @@ impl Default for HostOptions {
 }
 
 /// How guests are called.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PathChoice {
     /// Directly if the module allows it, otherwise as a component.
     #[default]
@@ -56,8 +59,8 @@ pub struct HostError(String);
 /// Loads strategies. Compiling may take seconds, so do not load on the hot thread.
 #[derive(Clone, Debug)]
 pub struct Host {
-    engine: wasmtime::Engine,
-    cache: Option<Cache>,
+    pub(crate) engine: wasmtime::Engine,
+    pub(crate) cache: Option<Cache>,
     path: PathChoice,
 }
 
@@ -75,12 +78,16 @@ impl Host {
 
     /// Loads a module file. Checks it against the contract, compiles it or takes it from the cache,
     /// links the granted imports, makes an instance and calls `describe`.
+    ///
+    /// # Errors
+    /// The module is not a strategy, or imports a capability that is not granted.
     pub fn load(
         &self,
         bytes: &[u8],
         limits: Limits,
-        granted: Capabilities,
+        grant: impl Into<Grant>,
     ) -> Result<Strategy, LoadError> {
+        let grant = grant.into();
         if bytes.len() > limits.module_bytes {
             return Err(LoadError::TooLarge {
                 size: bytes.len(),
@@ -88,11 +95,11 @@ impl Host {
             });
         }
         let inspected = inspect(bytes)?;
+        footprint::check(bytes, &limits)?;
         let contract = inspected.info.contract;
-        let mut wanted = inspected.info.capabilities.iter();
-        if let Some(capability) = wanted.find(|wanted| !contract.links(*wanted, granted)) {
-            return Err(LoadError::NotGranted { capability });
-        }
+        let imported = inspected.info.capabilities;
+        let granted = grant.before_description(imported);
+        refuse_not_granted(&inspected.info, granted)?;
         let cache = self.cache.as_ref();
         let (ready, cache_use) = if let Some(core) = self.direct_module(&inspected)? {
             let (module, cache_use) = cache::compile(&self.engine, cache, core)?;
@@ -110,11 +117,14 @@ impl Host {
         };
         let engine = self.engine.clone();
         let shows_log = granted.contains(Capability::Log);
-        Strategy::new(engine, ready, limits, shows_log, inspected.info, cache_use)
+        Strategy::new(engine, ready, limits, shows_log, inspected.info, cache_use)?.grant(grant)
     }
 
     /// The core module to call directly, or `None` for the component path.
-    fn direct_module<'a>(&self, inspected: &Inspected<'a>) -> Result<Option<&'a [u8]>, LoadError> {
+    pub(crate) fn direct_module<'a>(
+        &self,
+        inspected: &Inspected<'a>,
+    ) -> Result<Option<&'a [u8]>, LoadError> {
         match (self.path, inspected.core) {
             (PathChoice::Component, _) | (PathChoice::Fastest, None) => Ok(None),
             (PathChoice::Direct, None) => Err(LoadError::NoDirectPath),
@@ -123,7 +133,20 @@ impl Host {
     }
 }
 
-fn as_component(bytes: &[u8], format: Format) -> Result<Cow<'_, [u8]>, LoadError> {
+pub(crate) fn refuse_not_granted(
+    info: &ModuleInfo,
+    granted: Capabilities,
+) -> Result<(), LoadError> {
+    match info.contract.unlinked(info.capabilities, granted) {
+        Some(capability) => Err(LoadError::NotGranted {
+            capability,
+            granted,
+        }),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn as_component(bytes: &[u8], format: Format) -> Result<Cow<'_, [u8]>, LoadError> {
     match format {
         Format::Component => Ok(Cow::Borrowed(bytes)),
         Format::Core => wrap(bytes).map(Cow::Owned),

@@ -8,6 +8,7 @@
 
 use std::fmt::Display;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmparser::{ExternalKind, Parser, Payload, TypeRef, ValType, Validator, WasmFeatures};
 use wit_component::DecodedWasm;
@@ -18,7 +19,7 @@ use crate::contract::{self, Contract, ContractVersion};
 use crate::error::LoadError;
 
 /// The kind of a strategy's file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
     /// A core module with the canonical export names.
     Core,
@@ -27,7 +28,7 @@ pub enum Format {
 }
 
 /// Properties of a module that are known without running it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleInfo {
     /// Core module or component.
     pub format: Format,

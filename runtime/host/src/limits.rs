@@ -1,10 +1,12 @@
 //! The limits of one strategy, and the store's limiter for memory, tables and instances. All limits
-//! are counts. Time would differ from run to run.
+//! are counts. Time would differ from run to run; see `watch.rs` for callers with a clock.
+
+use serde::{Deserialize, Serialize};
 
 use crate::fault::Breach;
 
 /// The limits of one strategy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Largest fuel of one event: about one unit for each WebAssembly instruction, plus the cost of host
     /// calls.
@@ -16,8 +18,15 @@ pub struct Limits {
     pub memory_bytes: usize,
     /// Largest number of elements of each table.
     pub table_elements: usize,
-    /// Largest number of core instances. A wrapped Rust module has three.
+    /// Largest number of core instances, and of tables. A wrapped Rust module has three instances;
+    /// a component of `componentize-py` has 38. Each costs memory of the host, which
+    /// `instance_bytes` limits.
     pub instances: usize,
+    /// Largest number of linear memories. Each reserves 4 GiB of address space.
+    pub memories: usize,
+    /// Largest estimate of the host's memory for all instances without their linear memories:
+    /// globals, references to functions and elements, in bytes.
+    pub instance_bytes: usize,
     /// Largest number of intents of one event, including refused ones.
     pub intents_per_event: usize,
     /// Largest total size of the log messages of one event, in bytes.
@@ -37,7 +46,9 @@ impl Default for Limits {
             fuel_per_setup: 2_000_000_000,
             memory_bytes: 64 << 20,
             table_elements: 20_000,
-            instances: 32,
+            instances: 128,
+            memories: 32,
+            instance_bytes: 128 << 20,
             intents_per_event: 1_000,
             log_bytes_per_event: 64 << 10,
             plots_per_event: 1_000,
@@ -55,6 +66,7 @@ pub(crate) struct Limiter {
     memory_bytes_max: usize,
     table_elements_max: usize,
     instances_max: usize,
+    memories_max: usize,
 }
 
 impl Limiter {
@@ -64,6 +76,7 @@ impl Limiter {
             memory_bytes_max: limits.memory_bytes,
             table_elements_max: limits.table_elements,
             instances_max: limits.instances,
+            memories_max: limits.memories,
         }
     }
 }
@@ -118,6 +131,6 @@ impl wasmtime::ResourceLimiter for Limiter {
     }
 
     fn memories(&self) -> usize {
-        self.instances_max
+        self.memories_max
     }
 }

@@ -163,6 +163,16 @@ impl ContractVersion {
         let always = self == Self::V0_1 && capability == Capability::Log;
         always || granted.contains(capability)
     }
+
+    /// The first imported capability that is not linked.
+    pub(crate) fn unlinked(
+        self,
+        imported: Capabilities,
+        granted: Capabilities,
+    ) -> Option<Capability> {
+        let mut imported = imported.iter();
+        imported.find(|capability| !self.links(*capability, granted))
+    }
 }
 
 const FAULT: &str = "windvane:strategy/fault@0.2.0";

@@ -4,6 +4,7 @@
 //! lent has been returned.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,9 +12,9 @@ use wasmtime::Store;
 use windvane_engine::Engine;
 use windvane_model::{Event, EventKind, Intent, StrategyId, Time};
 
-use crate::cache::CacheUse;
-use crate::capability::Capabilities;
-use crate::context::Context;
+use crate::cache::{CacheUse, Stored};
+use crate::capability::{Capabilities, Capability, Grant};
+use crate::context::{Context, FAULT_BYTES_MAX};
 use crate::contract::ContractVersion;
 use crate::error::LoadError;
 use crate::fault::{Fault, FaultKind};
@@ -22,6 +23,7 @@ use crate::inspect::ModuleInfo;
 use crate::limits::Limits;
 use crate::output::Output;
 use crate::schema::{self, Parameter};
+use crate::watch::{self, Ticker, Watch};
 
 /// The description that a strategy gives of itself (`describe`).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -39,8 +41,18 @@ pub struct Description {
     pub params: Vec<Parameter>,
 }
 
+/// Longest answer of `describe`. Its values may take some ten times its length of memory, in the
+/// trading process.
+const DESCRIPTION_BYTES_MAX: usize = 1 << 20;
+
 impl Description {
     fn read(contract: ContractVersion, answer: &[u8]) -> Result<Self, String> {
+        if answer.len() > DESCRIPTION_BYTES_MAX {
+            let length = answer.len();
+            return Err(format!(
+                "it has {length} bytes, and at most {DESCRIPTION_BYTES_MAX} bytes are read"
+            ));
+        }
         let mut read: Self = serde_json::from_slice(answer).map_err(|e| e.to_string())?;
         if contract >= ContractVersion::V0_2 {
             let all: Value = serde_json::from_slice(answer).map_err(|e| e.to_string())?;
@@ -66,11 +78,14 @@ pub struct Strategy {
     pub(crate) limits: Limits,
     /// Whether the capability `log` is granted.
     pub(crate) shows_log: bool,
+    pub(crate) granted: Capabilities,
     pub(crate) info: ModuleInfo,
-    pub(crate) cache: CacheUse,
+    pub(crate) native: Stored,
     description: Description,
     live: Option<Live>,
     start: Option<Start>,
+    /// Judges callbacks while they run.
+    watch: Option<Arc<dyn Watch>>,
     fuel_used: u64,
     fuel_of_save: u64,
     /// Output of a dead instance that was not taken yet.
@@ -103,18 +118,20 @@ impl Strategy {
         limits: Limits,
         shows_log: bool,
         info: ModuleInfo,
-        cache: CacheUse,
+        native: Stored,
     ) -> Result<Self, LoadError> {
         let mut strategy = Self {
             engine,
             ready,
             limits,
             shows_log,
+            granted: Capabilities::NONE,
             info,
-            cache,
+            native,
             description: Description::default(),
             live: None,
             start: None,
+            watch: None,
             fuel_used: 0,
             fuel_of_save: 0,
             left: Output::default(),
@@ -130,6 +147,48 @@ impl Strategy {
             }
         })?;
         Ok(strategy)
+    }
+
+    /// Grants it these capabilities.
+    ///
+    /// # Errors
+    /// It imports a capability that its own description does not ask for.
+    pub(crate) fn grant(mut self, grant: Grant) -> Result<Self, LoadError> {
+        let described = self.described();
+        self.granted = match grant {
+            Grant::Only(granted) => granted,
+            Grant::Described => described,
+        };
+        let contract = self.info.contract;
+        match contract.unlinked(self.info.capabilities, self.granted) {
+            Some(capability) => Err(LoadError::NotDescribed {
+                capability,
+                described,
+            }),
+            None => Ok(self),
+        }
+    }
+
+    /// The same compiled module with the same limits, without an instance. Before it can be called,
+    /// [`Strategy::renew`] must make one.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self {
+            engine: self.engine.clone(),
+            ready: self.ready.clone(),
+            limits: self.limits,
+            shows_log: self.shows_log,
+            granted: self.granted,
+            info: self.info,
+            native: self.native.clone(),
+            description: self.description.clone(),
+            live: None,
+            start: None,
+            watch: None,
+            fuel_used: self.fuel_used,
+            fuel_of_save: 0,
+            left: Output::default(),
+        }
     }
 
     /// The description that the strategy gives of itself.
@@ -148,6 +207,20 @@ impl Strategy {
         self.info.capabilities
     }
 
+    /// The capabilities that it is granted. It may import fewer.
+    pub const fn granted(&self) -> Capabilities {
+        self.granted
+    }
+
+    /// The capabilities that its description asks for. Names that the contract does not have are
+    /// left out.
+    pub fn described(&self) -> Capabilities {
+        let names = self.description.capabilities.iter();
+        names
+            .filter_map(|name| Capability::from_name(name))
+            .collect()
+    }
+
     /// The version of the contract for which it was built.
     pub const fn contract(&self) -> ContractVersion {
         self.info.contract
@@ -161,9 +234,23 @@ impl Strategy {
         }
     }
 
+    /// Lets `watch` judge events and saves while they run, at each tick of [`Strategy::ticker`].
+    /// Start functions, `describe`, `start` and `load` are not watched.
+    pub fn watch(&mut self, watch: Arc<dyn Watch>) {
+        if let Some(live) = &mut self.live {
+            watch::install(&mut live.store, &watch);
+        }
+        self.watch = Some(watch);
+    }
+
+    /// The ticker of this strategy's engine.
+    pub fn ticker(&self) -> Ticker {
+        Ticker::new(&self.engine)
+    }
+
     /// The result of the compile cache for it.
     pub const fn cache_use(&self) -> &CacheUse {
-        &self.cache
+        &self.native.used
     }
 
     /// Fuel that events used, of all instances together.
@@ -203,6 +290,7 @@ impl Strategy {
         };
         let fuel = self.limits.fuel_per_setup;
         let name = self.info.contract.start();
+        watch::unwatched(&mut live.store);
         let (engine, result) = live.lend(
             engine,
             start.strategy,
@@ -235,6 +323,9 @@ impl Strategy {
             return (engine, Ok(()));
         }
         let fuel = self.limits.fuel_per_event;
+        if self.watch.is_some() {
+            watch::watched(&mut live.store);
+        }
         let (engine, result) =
             live.lend(engine, start.strategy, event.time, fuel, |guest, store| {
                 guest.on_event(store, event)
@@ -281,7 +372,8 @@ impl Strategy {
     pub fn save(&mut self) -> Result<Vec<u8>, Fault> {
         let fuel = self.limits.fuel_per_event.saturating_mul(SAVE_EVENTS);
         let fuel = fuel.min(self.limits.fuel_per_setup);
-        let saved = self.call(fuel, Guest::save);
+        let watched = self.watch.is_some();
+        let saved = self.call(fuel, watched, Guest::save);
         let left = self.live.as_ref().map(|live| live.store.get_fuel());
         let left = left.and_then(Result::ok).unwrap_or_default();
         self.fuel_of_save = fuel.saturating_sub(left);
@@ -339,6 +431,10 @@ impl Strategy {
         store.limiter(|context| &mut context.limiter);
         // Maximum size of an answer that one call may return.
         store.set_hostcall_fuel(self.limits.answer_bytes);
+        watch::unwatched(&mut store);
+        if let Some(watch) = &self.watch {
+            watch::install(&mut store, watch);
+        }
         let fuel = self.limits.fuel_per_setup;
         let ready = &self.ready;
         let result = guarded(&mut store, fuel, |store| ready.instantiate(store));
@@ -352,19 +448,25 @@ impl Strategy {
         &mut self,
         call: impl FnOnce(&Guest, &mut Store<Context>) -> wasmtime::Result<R>,
     ) -> Result<R, Fault> {
-        self.call(self.limits.fuel_per_setup, call)
+        self.call(self.limits.fuel_per_setup, false, call)
     }
 
     /// A call without an engine.
     fn call<R>(
         &mut self,
         fuel: u64,
+        watched: bool,
         call: impl FnOnce(&Guest, &mut Store<Context>) -> wasmtime::Result<R>,
     ) -> Result<R, Fault> {
         let live = self.live.as_mut().ok_or_else(Fault::dead)?;
         let Live { store, guest } = live;
         store.data_mut().begin(Time::default());
         store.data_mut().callback.clear();
+        if watched {
+            watch::watched(store);
+        } else {
+            watch::unwatched(store);
+        }
         let result = guarded(store, fuel, |store| call(guest, store));
         self.settle(result)
     }
@@ -448,7 +550,8 @@ fn refused(function: &str, reason: &[u8]) -> Result<(), Fault> {
     if reason.is_empty() {
         return Ok(());
     }
-    let reason = String::from_utf8_lossy(reason);
+    // The reason of a quarantine is stored, so it is cut like a reported fault.
+    let reason = String::from_utf8_lossy(&reason[..reason.len().min(FAULT_BYTES_MAX)]);
     Err(Fault::new(
         FaultKind::Refused,
         format!("{function}: {reason}"),

@@ -138,3 +138,21 @@ fn temporary_files_of_a_killed_process_are_replaced() {
     assert_eq!(load(&folder, PathChoice::Direct), CacheUse::Stored);
     assert_eq!(load(&folder, PathChoice::Direct), CacheUse::Hit);
 }
+
+/// Opening a pipe would wait for its writer.
+#[test]
+fn a_pipe_in_the_cache_is_replaced() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join("native");
+    load(&folder, PathChoice::Direct);
+    let file = files(&folder).remove(0);
+    fs::remove_file(&file).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&file).status();
+    assert!(made.unwrap().success());
+    let used = load(&folder, PathChoice::Direct);
+    assert!(
+        matches!(&used, CacheUse::Rebuilt(reason) if reason.contains("private")),
+        "{used:?}"
+    );
+    assert_eq!(load(&folder, PathChoice::Direct), CacheUse::Hit);
+}

@@ -138,6 +138,8 @@ fn log_lines_are_dropped_without_the_grant() {
         // In 0.2, `log` is a capability like any other.
         let new = support::host(path).load(&guest(body), Limits::default(), granted);
         let capability = Capability::Log;
-        assert!(matches!(new, Err(LoadError::NotGranted { capability: of }) if of == capability));
+        assert!(
+            matches!(new, Err(LoadError::NotGranted { capability: of, .. }) if of == capability)
+        );
     }
 }

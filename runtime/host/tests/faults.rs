@@ -359,6 +359,22 @@ fn a_refusal_of_start_or_load_keeps_the_instance() {
     }
 }
 
+/// The reason of a refusal is stored with the quarantine.
+#[test]
+fn a_long_reason_of_a_refusal_is_cut() {
+    let refuses = text(IMPORTS, "", "").replace(
+        "(global.set $count (i64.load (local.get 0)))\n    (call $answer (i32.const 0) (i32.const 0))",
+        "(call $answer (i32.const 2048) (i32.const 60000))",
+    );
+    let module = wat::parse_str(refuses).unwrap();
+    for path in PATHS {
+        let mut bench = Bench::new(path, &module, Limits::default());
+        let fault = bench.strategy.load(b"12345678").unwrap_err();
+        assert!(fault.detail.starts_with("load: spread"));
+        assert_eq!(fault.detail.len(), 4_096 + "load: ".len());
+    }
+}
+
 #[test]
 fn market_queries_fail_outside_start_and_events() {
     let asks = text(IMPORTS, "", "").replace(

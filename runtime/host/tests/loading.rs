@@ -6,7 +6,7 @@ mod support;
 
 use support::{IMPORTS, SUBMIT, guest, host, text};
 use windvane_host::{
-    Capabilities, Capability, Format, Limits, LoadError, PathChoice, validate, wrap,
+    Capabilities, Capability, Format, Grant, Limits, LoadError, PathChoice, validate, wrap,
 };
 
 fn refusal(module: &[u8]) -> String {
@@ -145,7 +145,8 @@ fn an_ungranted_import_names_the_capability_and_the_key() {
             matches!(
                 error,
                 LoadError::NotGranted {
-                    capability: Capability::Orders
+                    capability: Capability::Orders,
+                    ..
                 }
             ),
             "{error}"
@@ -155,6 +156,33 @@ fn an_ungranted_import_names_the_capability_and_the_key() {
             message.contains("add \"orders\" to strategy.capabilities"),
             "{message}"
         );
+    }
+}
+
+#[test]
+fn without_a_configured_list_a_module_gets_what_its_description_asks_for() {
+    let submit = r#"(import "windvane:strategy/orders@0.2.0" "cancel"
+        (func (param i64) (result i64)))"#;
+    let modest = parse(&text(submit, "", ""));
+    let orders = Capabilities::NONE.with(Capability::Orders);
+    for path in support::PATHS {
+        let strategy = host(path).load(&modest, Limits::default(), Grant::Described);
+        assert_eq!(strategy.unwrap().granted(), orders);
+        // Its description asks for orders only.
+        let greedy = guest("");
+        let error = host(path)
+            .load(&greedy, Limits::default(), Grant::Described)
+            .unwrap_err();
+        let message = error.to_string();
+        for part in [
+            "imports the capability `account`",
+            "its description asks for orders only",
+            "set strategy.capabilities",
+        ] {
+            assert!(message.contains(part), "{message}");
+        }
+        let strategy = host(path).load(&greedy, Limits::default(), Capabilities::ALL);
+        assert_eq!(strategy.unwrap().granted(), Capabilities::ALL);
     }
 }
 
@@ -184,6 +212,26 @@ fn a_description_that_is_not_json_is_shown() {
         .unwrap_err();
     assert!(matches!(error, LoadError::Describe { .. }), "{error}");
     assert!(error.to_string().contains("[\\\"name"), "{error}");
+}
+
+#[test]
+fn a_description_of_megabytes_is_refused() {
+    // The JSON is valid: only spaces follow it.
+    let answer = "(call $answer (i32.const 1024) (i32.const 77))";
+    let with_spaces = "(memory.fill (i32.const 1101) (i32.const 32) (i32.const 2097152))
+    (call $answer (i32.const 1024) (i32.const 2000000))";
+    let short = text(IMPORTS, "", "");
+    assert!(short.contains(answer), "{short}");
+    let long = short
+        .replace(answer, with_spaces)
+        .replace("(export \"memory\") 1)", "(export \"memory\") 64)");
+    let error = host(PathChoice::Direct)
+        .load(&parse(&long), Limits::default(), Capabilities::ALL)
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("at most 1048576 bytes"),
+        "{error}"
+    );
 }
 
 #[test]
