@@ -246,7 +246,7 @@ impl Callback {
     }
 
     /// The number of orders that the callback adds to the open orders of an instrument.
-    fn orders_added_to(&self, instrument: InstrumentId) -> OpenOrders {
+    pub(crate) fn orders_added_to(&self, instrument: InstrumentId) -> OpenOrders {
         let mut orders = OpenOrders::default();
         for added in self.added.iter().filter(|a| a.instrument == instrument) {
             orders.all += added.orders.all;

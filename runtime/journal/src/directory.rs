@@ -2,19 +2,23 @@
 //! loss of a journal.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use windvane_files::PrivateError;
 use windvane_model::kill_switch::StoredKillSwitches;
 
 use crate::ban::Ban;
 use crate::epoch::{self, EpochError};
 use crate::kill_switch;
+use crate::reading;
 use crate::reports;
 use crate::small_file::SmallFileError;
 use crate::watch::lock;
 
+/// The process id in the lock file is shorter.
+const PID_BYTES_MAX: u64 = 32;
 /// Names that a run creates in the directory. The directory itself may be the user's.
 const OURS: [&str; 9] = [
     "lock",
@@ -51,6 +55,32 @@ pub enum LockError {
         /// The process, or `unknown`.
         pid: String,
     },
+    /// Others may change or replace it, or it belongs to another user. Its content decides about orders.
+    #[error(
+        "data_dir {} cannot be used: {reason}. Nothing was started and no order was touched. Only root \
+         and the user of this program may be able to change or replace the folder",
+        path.display()
+    )]
+    NotPrivate {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The folder of the journal is a link to a folder that is not one. A confined run would get the
+    /// right to change that folder.
+    #[error(
+        "{} is a link to a folder that cannot be the journal: {reason}. Nothing was started and no order was \
+         touched. If you did not make this link, a program of this user did: find it first. Otherwise \
+         link to an empty folder of this user, or to a journal",
+        path.display()
+    )]
+    NotAJournal {
+        /// The link.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// It cannot be created or locked.
     #[error("{} cannot be used as data_dir: {error}", path.display())]
     Io {
@@ -68,29 +98,54 @@ pub fn last_epoch(data_dir: &Path) -> Option<u64> {
 }
 
 impl Directory {
+    /// Requires that only root and the user of this process can replace what will be at a path.
+    /// Nothing needs to exist there yet.
+    ///
+    /// # Errors
+    /// Others can replace it: see [`LockError::NotPrivate`].
+    pub fn require_place(path: &Path) -> Result<(), LockError> {
+        windvane_files::require_place(path).map_err(|error| refused(path, error))
+    }
+
+    /// Requires that only root and the user of this process can change or replace an existing
+    /// folder, and changes nothing.
+    ///
+    /// # Errors
+    /// Others can change or replace it, or it cannot be opened.
+    pub fn require_own(path: &Path) -> Result<(), LockError> {
+        windvane_files::require_own_folder(path).map_err(|error| refused(path, error))
+    }
+
     /// Creates the directory if necessary and locks it.
     ///
     /// # Errors
     /// [`LockError::Held`] names the process that holds the lock.
     pub fn lock(path: &Path) -> Result<Self, LockError> {
-        let io = |error| LockError::Io {
+        let failed = |error| LockError::Io {
             path: path.to_owned(),
             error,
         };
-        make(path).map_err(io)?;
+        Self::require_place(path)?;
+        make(path).map_err(failed)?;
+        own(path)?;
+        linked_journal(path)?;
         let mut file = windvane_files::options()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .open(path.join("lock"))
-            .map_err(io)?;
+            .map_err(failed)?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            let reason = "its file `lock` is not a regular file; remove it";
+            return Err(failed(io::Error::new(ErrorKind::InvalidInput, reason)));
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut pid = String::new();
                 // The process id is only for the message.
-                let _ = file.read_to_string(&mut pid);
+                let _ = (&mut file).take(PID_BYTES_MAX).read_to_string(&mut pid);
                 let pid = pid.trim();
                 let pid = if pid.is_empty() { "unknown" } else { pid };
                 return Err(LockError::Held {
@@ -98,13 +153,13 @@ impl Directory {
                     pid: pid.to_owned(),
                 });
             }
-            Err(TryLockError::Error(error)) => return Err(io(error)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         close(path);
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()))
-            .map_err(io)?;
+            .map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
             lock: file,
@@ -185,11 +240,72 @@ impl Drop for Directory {
 }
 
 /// Creates the directory and the journal folder in it, both accessible only to their owner. The
-/// permissions of an existing folder do not change.
+/// permissions of an existing folder are checked later.
 fn make(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    windvane_files::parents(path)?;
     windvane_files::folder(path)?;
     windvane_files::folder(&path.join("journal"))
+}
+
+/// Requires that only this user may change or replace the folder. A folder into which others may look is
+/// restricted.
+fn own(path: &Path) -> Result<(), LockError> {
+    let earlier = windvane_files::own_folder(path).map_err(|error| refused(path, error))?;
+    if let Some(mode) = earlier {
+        tracing::warn!(
+            path = %path.display(), mode = format!("{mode:04o}"),
+            "other users could look into the data folder: it is restricted to its owner now (mode 0700). \
+             Trading is not affected. A program of another user that reads the folder needs another way"
+        );
+    }
+    Ok(())
+}
+
+/// The folder of the journal, if the data folder has a link in its place, such as one to another disk. A
+/// run that was taken over could leave a link to any folder of its user there, so that the next run may
+/// change it. So the folder must be private, and must contain nothing but segments.
+///
+/// # Errors
+/// [`LockError::NotAJournal`], or the link leads nowhere.
+pub fn linked_journal(data_dir: &Path) -> Result<Option<PathBuf>, LockError> {
+    let path = data_dir.join("journal");
+    if !path.is_symlink() {
+        return Ok(None);
+    }
+    let refused = |reason: String| LockError::NotAJournal {
+        path: path.clone(),
+        reason,
+    };
+    let real = path.canonicalize();
+    let real = real.map_err(|error| refused(error.to_string()))?;
+    windvane_files::require_own_folder(&real).map_err(|error| refused(error.to_string()))?;
+    let entries = fs::read_dir(&real).map_err(|error| refused(error.to_string()))?;
+    for entry in entries {
+        let name = entry
+            .map_err(|error| refused(error.to_string()))?
+            .file_name();
+        let name = name.to_string_lossy();
+        let is_ours = split_name(&name).is_some() || name.starts_with(reading::SCRATCH);
+        // The root of a disk has the second one.
+        if !is_ours && name != "lost+found" {
+            let name = name.escape_debug();
+            return Err(refused(format!("it contains {name}, which is no segment")));
+        }
+    }
+    Ok(Some(real))
+}
+
+fn refused(path: &Path, error: PrivateError) -> LockError {
+    match error {
+        PrivateError::Io(error) => LockError::Io {
+            path: path.to_owned(),
+            error,
+        },
+        other => LockError::NotPrivate {
+            path: path.to_owned(),
+            reason: other.about_folder(path),
+        },
+    }
 }
 
 /// Restricts the permissions of files that an earlier version, or a copy, left readable for others.
@@ -264,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_private_and_a_folder_of_the_user_is_unchanged() {
+    fn files_are_private_and_an_open_folder_is_restricted() {
         use std::os::unix::fs::PermissionsExt;
         let outer = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -285,10 +401,61 @@ mod tests {
         directory
             .set_kill_switch(&StoredKillSwitches::default())
             .unwrap();
-        assert_eq!([mode(&made), mode(&journal)], [0o755, 0o700]);
+        assert_eq!([mode(&made), mode(&journal)], [0o700; 2]);
         for name in ["lock", "epoch", "latch"] {
             assert_eq!(mode(&made.join(name)), 0o600, "{name}");
         }
+    }
+
+    #[test]
+    fn a_folder_that_others_may_change_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o770)).unwrap();
+        let refused = Directory::lock(folder.path()).unwrap_err().to_string();
+        assert!(
+            refused.contains("mode 0770") && refused.contains("chmod 700"),
+            "{refused}"
+        );
+        assert!(!folder.path().join("lock").exists());
+    }
+
+    #[test]
+    fn the_journal_may_be_a_link_to_a_journal_only() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+        let outer = tempfile::tempdir().unwrap();
+        let (data, disk) = (outer.path().join("data"), outer.path().join("disk"));
+        windvane_files::folder(&data).unwrap();
+        windvane_files::folder(&disk).unwrap();
+        symlink(&disk, data.join("journal")).unwrap();
+        fs::create_dir(disk.join("0000000a")).unwrap();
+        fs::create_dir(disk.join("lost+found")).unwrap();
+        let linked = linked_journal(&data).unwrap().unwrap();
+        assert_eq!(linked, disk.canonicalize().unwrap());
+        drop(Directory::lock(&data).unwrap());
+
+        let refused = || Directory::lock(&data).unwrap_err().to_string();
+        fs::set_permissions(&disk, fs::Permissions::from_mode(0o770)).unwrap();
+        assert!(refused().contains("mode 0770"), "{}", refused());
+        fs::set_permissions(&disk, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(disk.join("authorized_keys"), "").unwrap();
+        assert!(refused().contains("authorized_keys"), "{}", refused());
+        fs::remove_file(disk.join("authorized_keys")).unwrap();
+        if outer.path().metadata().unwrap().uid() == 0 {
+            std::os::unix::fs::chown(&disk, Some(3_999_999), None).unwrap();
+            assert!(refused().contains("belongs to user"), "{}", refused());
+        }
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_lock_is_not_followed() {
+        let outer = tempfile::tempdir().unwrap();
+        let (data, other) = (outer.path().join("data"), outer.path().join("other"));
+        windvane_files::folder(&data).unwrap();
+        fs::write(&other, "keep this").unwrap();
+        std::os::unix::fs::symlink(&other, data.join("lock")).unwrap();
+        assert!(Directory::lock(&data).is_err());
+        assert_eq!(fs::read_to_string(&other).unwrap(), "keep this");
     }
 
     #[test]

@@ -44,6 +44,9 @@ impl From<io::Error> for Failure {
 impl From<SmallFileError> for Failure {
     fn from(error: SmallFileError) -> Self {
         match error {
+            SmallFileError::Io { path, error } if error.kind() == io::ErrorKind::InvalidInput => {
+                Self::Storage(format!("{} {error}", path.display()))
+            }
             SmallFileError::Io { error, .. } => Self::from(error),
             SmallFileError::Damaged { .. } => Self::Storage(error.to_string()),
         }

@@ -9,6 +9,9 @@ use windvane_model::record::{Chain, Format};
 /// had one part, and market data was in sled. Old versions can still be read.
 pub const FORMAT_VERSION: u32 = 3;
 const CACHE_BYTES: u64 = 64 << 20;
+/// A longer file of a segment is not read. Segments end at some MiB; only a checkpoint may be much
+/// longer.
+pub const FILE_BYTES_MAX: u64 = 4 << 30;
 
 /// Keys of the rows: a letter, then big-endian numbers.
 pub mod key {

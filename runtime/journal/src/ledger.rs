@@ -12,7 +12,6 @@
 //!
 //! This module must never interpret the lines.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +26,8 @@ const HEADER: usize = 12;
 const LEVEL: i32 = 19;
 /// Maximum length of an entry, so that damage cannot cause a huge allocation.
 const ENTRY_MAX: usize = 1 << 30;
+/// A longer ledger is not read. A segment adds less than a KiB, so this is many years.
+const BYTES_MAX: u64 = 4 << 30;
 
 /// The ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -191,7 +192,7 @@ pub fn ledger(data_dir: &Path) -> Result<Vec<LedgerEntry>, LedgerError> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, LedgerError> {
-    match fs::read(path) {
+    match windvane_files::read_bounded(path, BYTES_MAX) {
         Ok(bytes) => Ok(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(LedgerError::Io {
@@ -258,6 +259,7 @@ impl From<LedgerError> for io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::path::Path;
 
     use super::*;

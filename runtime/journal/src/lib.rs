@@ -49,7 +49,7 @@ mod wal;
 mod watch;
 
 pub use ban::Ban;
-pub use directory::{Directory, LockError, last_epoch};
+pub use directory::{Directory, LockError, last_epoch, linked_journal};
 pub use epoch::EpochError;
 pub use event::{Event, Listener};
 pub use export::{Export, ExportError, Exported, export, segment, segments};

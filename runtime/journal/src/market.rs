@@ -8,7 +8,7 @@
 //! `groups`).
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use windvane_model::record::{Hash, digest_of};
 
 use crate::groups;
+use crate::layout::FILE_BYTES_MAX;
 use crate::options::SyncHook;
 
 /// The file of the segment that is being written.
@@ -117,7 +118,7 @@ pub enum Presence {
 impl Parts {
     /// Reads the parts of a segment from its file. A part without the expected digest is left out.
     pub fn read(path: &Path, is_packed: bool, expected: &Expected) -> io::Result<(Self, Presence)> {
-        let bytes = match fs::read(path) {
+        let bytes = match windvane_files::read_bounded(path, FILE_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let dropped = path.with_file_name(DROPPED).try_exists()?;
@@ -195,6 +196,7 @@ fn whole_frame(bytes: &[u8], expected: &Expected) -> Option<(u64, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn part(number: u64) -> Vec<u8> {
         let bytes = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();

@@ -21,19 +21,19 @@ use crate::directory::segments;
 use crate::event::{Event, Listener};
 use crate::failure::{Failure, guarded};
 use crate::groups::{self, Times};
-use crate::layout::{self, chain_bytes, key};
+use crate::layout::{self, FILE_BYTES_MAX, chain_bytes, key};
 use crate::market;
 use crate::packed::{self, Packer};
 use crate::reading::{self, ReadError, StoredSegment};
 use crate::records;
-use windvane_files::sync_folder;
+use windvane_files::{read_bounded, sync_folder};
 
 /// Extension of a file that is not finished.
 const UNFINISHED: &str = "new";
 
 /// When a segment began and was last written, packed or not.
 pub fn times(folder: &Path) -> io::Result<Times> {
-    match fs::read(folder.join(records::NAME)) {
+    match read_bounded(&folder.join(records::NAME), FILE_BYTES_MAX) {
         Ok(bytes) => {
             if let Some(times) = groups::times(&bytes) {
                 return Ok(times);
@@ -124,7 +124,7 @@ fn read_back(
     lost: &[(u64, u64)],
     checkpoint: &[u8],
 ) -> Result<(), Failure> {
-    let bytes = fs::read(folder.join(unfinished(records::NAME)))?;
+    let bytes = read_bounded(&folder.join(unfinished(records::NAME)), FILE_BYTES_MAX)?;
     let market = folder.join(unfinished(market::PACKED));
     let read = reading::contents_of(number, &market, records::parse(&bytes));
     let read = read.map_err(|error| storage(&error.to_string()))?;

@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use windvane_model::record::{Chain, Format};
 
 use crate::failure::{Failure, guarded};
-use crate::layout::{self, FORMAT_VERSION, Meta, key};
+use crate::layout::{self, FILE_BYTES_MAX, FORMAT_VERSION, Meta, key};
 use crate::market::{self, Parts, Presence};
 use crate::packed::{Blocks, market_of, unpack_checkpoint};
 use crate::records::{self, Packed, Rows};
@@ -232,17 +232,31 @@ fn copy_folder(from: &Path, to: &Path, whole: bool) -> io::Result<()> {
         let ours = [wal::NAME, market::NAME, market::PACKED, market::DROPPED];
         let of_sled = !ours.iter().any(|ours| name == *ours) && entry.file_type()?.is_file();
         if of_sled && (whole || !can_be_made_again) {
-            fs::copy(entry.path(), to.join(name))?;
+            copy_file(&entry.path(), &to.join(name))?;
         }
     }
     let blobs = from.join("blobs");
     if blobs.is_dir() {
         for entry in fs::read_dir(blobs)? {
             let entry = entry?;
-            fs::copy(entry.path(), to.join("blobs").join(entry.file_name()))?;
+            if entry.file_type()?.is_file() {
+                copy_file(&entry.path(), &to.join("blobs").join(entry.file_name()))?;
+            }
         }
     }
     Ok(())
+}
+
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    let length = fs::metadata(from)?.len();
+    if length > FILE_BYTES_MAX {
+        let reason = format!(
+            "{} has {length} bytes, and at most {FILE_BYTES_MAX} bytes are read",
+            from.display()
+        );
+        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+    }
+    fs::copy(from, to).map(drop)
 }
 
 /// Interprets the rows of a packed segment.

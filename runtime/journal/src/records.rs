@@ -1,11 +1,11 @@
 //! `records.zst`, the file of a packed segment with the rows of sled in their order: length of the
 //! key as u32, length of the value as u32, key, value. `packing` writes it.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use crate::groups;
+use crate::layout::FILE_BYTES_MAX;
 
 /// The file with the rows of sled.
 pub const NAME: &str = "records.zst";
@@ -23,9 +23,13 @@ pub struct Packed {
 
 /// The rows of a packed segment; `None` if it is not packed.
 pub fn read(folder: &Path) -> io::Result<Option<Packed>> {
-    let bytes = match fs::read(folder.join(NAME)) {
+    let bytes = match windvane_files::read_bounded(&folder.join(NAME), FILE_BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            let reason = format!("its file {NAME} {error}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
         Err(error) => return Err(error),
     };
     Ok(Some(parse(&bytes)))

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 
 use crate::checksum::check;
 
+/// A longer file is not read. It can only be damage.
+const BYTES_MAX: u64 = 16 << 20;
+
 /// A small file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SmallFileError {
@@ -47,7 +50,7 @@ pub fn write(path: &Path, kind: &str, lines: &str) -> Result<(), SmallFileError>
 
 /// The lines of a file; `None` if the file does not exist.
 pub fn read(path: &Path, kind: &str) -> Result<Option<String>, SmallFileError> {
-    let bytes = match fs::read(path) {
+    let bytes = match windvane_files::read_bounded(path, BYTES_MAX) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {

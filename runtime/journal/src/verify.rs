@@ -86,7 +86,10 @@ pub fn verify(data_dir: &Path) -> io::Result<Report> {
         Err(LockError::Held { .. }) => look(data_dir, true),
         // An instance runs only while it holds the lock. If the lock file cannot be opened or
         // locked, for example on a read-only disk, no segment counts as in use.
-        Err(LockError::Io { .. }) => look(data_dir, false),
+        // A folder that others may change can still be looked at.
+        Err(
+            LockError::Io { .. } | LockError::NotPrivate { .. } | LockError::NotAJournal { .. },
+        ) => look(data_dir, false),
     }
 }
 

@@ -29,6 +29,8 @@ pub const NAME: &str = "tail";
 /// Size of the file, in bytes. sled must make at most this much durable at once if the WAL has no
 /// more room.
 const BYTES: usize = 1 << 20;
+/// A longer file is not read. No version of the program has made one of this size.
+const BYTES_READ_MAX: u64 = 64 << 20;
 /// Beyond this, a quiet moment is used to start the WAL again.
 const LONG_BYTES: usize = BYTES / 2;
 /// Beyond this, the WAL is started again without waiting for a quiet moment.
@@ -200,7 +202,7 @@ impl Sectors {
 
 /// The blocks in the WAL of a segment, with their numbers; `None` without a WAL file.
 pub fn read(folder: &Path) -> io::Result<Option<Vec<Numbered>>> {
-    match fs::read(folder.join(NAME)) {
+    match windvane_files::read_bounded(&folder.join(NAME), BYTES_READ_MAX) {
         Ok(bytes) => Ok(Some(run(&bytes).map(|(n, b)| (n, b.to_vec())).collect())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

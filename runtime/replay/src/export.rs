@@ -122,6 +122,11 @@ impl RecordFormatter {
             RecordedInput::Renew { strategy } => {
                 json!({"kind": "renew", "strategy": self.strategy(*strategy)})
             }
+            RecordedInput::Start { strategy, phase } => json!({
+                "kind": "start",
+                "strategy": self.strategy(*strategy),
+                "phase": phase.as_str(),
+            }),
             RecordedInput::Saved {
                 strategy,
                 handled,

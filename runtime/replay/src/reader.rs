@@ -114,6 +114,16 @@ impl SegmentReader {
         self.ready.front().cloned()
     }
 
+    /// Whether there is a next input that `is_it` accepts.
+    pub fn next_is(&mut self, is_it: impl FnOnce(&RecordedInput) -> bool) -> bool {
+        while self.ready.is_empty() {
+            if !self.load() {
+                return false;
+            }
+        }
+        self.ready.front().is_some_and(|next| is_it(&next.input))
+    }
+
     /// Takes the next input.
     pub fn pop(&mut self) -> Option<NextInput> {
         self.pop_if(|_| true)

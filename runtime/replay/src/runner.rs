@@ -12,7 +12,7 @@ mod report;
 mod saved;
 mod segment_replay;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use windvane_engine::Engine;
@@ -24,7 +24,8 @@ use super::reader::SegmentReader;
 use super::segments::ReplayError;
 use players::Runner;
 use segment_replay::SegmentReplay;
-use windvane_build::modules;
+use windvane_build::modules::Loader;
+use windvane_config::Compile;
 
 pub use super::shadow::NewModule;
 pub use report::{OtherRules, ReplayReport, Role};
@@ -54,11 +55,16 @@ pub fn strategies_until(data_dir: &Path, id: &str) -> Result<BTreeSet<String>, R
 }
 
 /// Replays the journal of a data folder, up to the first difference, or to its end if there is a
-/// newcomer. Segments that cannot be read are listed as problems and skipped.
+/// newcomer. Segments that cannot be read are listed as problems and skipped. Modules that are not in
+/// the cache are compiled under the limits of `compile`.
 ///
 /// # Errors
 /// The journal is in use or cannot be read, or this machine cannot run WebAssembly.
-pub fn run(data_dir: &Path, new_module: Option<&NewModule>) -> Result<ReplayReport, ReplayError> {
+pub fn run(
+    data_dir: &Path,
+    new_module: Option<&NewModule>,
+    compile: Compile,
+) -> Result<ReplayReport, ReplayError> {
     let ours = Directory::lock(data_dir)?;
     let report = ours.verify().map_err(|error| ExportError::Folder {
         path: data_dir.to_owned(),
@@ -70,7 +76,7 @@ pub fn run(data_dir: &Path, new_module: Option<&NewModule>) -> Result<ReplayRepo
     };
     let mut runner = Runner {
         data_dir,
-        host: modules::host()?,
+        loader: Loader::new(compile)?,
         new_module,
         players: Vec::new(),
         ended: None,
@@ -123,6 +129,7 @@ impl Runner<'_> {
             formatter,
             checkpoint,
             reloaded: None,
+            starting: BTreeMap::new(),
             new_intents: None,
             difference: None,
             segment,
@@ -136,6 +143,10 @@ impl Runner<'_> {
         let simulation = segment_replay.simulation(core.engine());
         let read = segment_replay.reader.counts();
         let other_rules = segment_replay.other_rules.take();
+        let starting: Vec<_> = segment_replay.starting.into_keys().collect();
+        for strategy in starting {
+            self.leave_start(strategy);
+        }
         self.ended = Some(ended);
         self.note_lost(segment, lost, stored.market_dropped);
         self.result.other_rules = other_rules.or(self.result.other_rules.take());

@@ -9,7 +9,7 @@ use super::journal_to_recording::JournalRecording;
 use super::shadow::NewModule;
 use windvane_backtest::BacktestError;
 use windvane_backtest::play::{Played, play};
-use windvane_build::modules::{self, Guest};
+use windvane_build::modules::{self, Guest, Loader};
 use windvane_config::{Config, PositionMode};
 use windvane_session::SavedStrategy;
 
@@ -43,7 +43,7 @@ impl Simulation {
         data_dir: &Path,
         new: &NewModule,
     ) -> Result<SimulationResult, BacktestError> {
-        let host = modules::host().map_err(modules::ModuleError::from)?;
+        let loader = Loader::new(config.compile).map_err(modules::ModuleError::from)?;
         let mut config = config.clone();
         config.account.position_mode = if self.engine.hedge_mode {
             PositionMode::Hedge
@@ -52,7 +52,7 @@ impl Simulation {
         };
         let name = &self.saved.name;
         let play = |module: Arc<[u8]>| {
-            let guest = Guest::load(&host, name, module, self.saved.made.clone());
+            let guest = Guest::load(&loader, name, module, self.saved.made.clone());
             let guest = guest.map_err(|source| modules::ModuleError::Load {
                 strategy: name.clone(),
                 source,

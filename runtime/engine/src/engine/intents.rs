@@ -15,10 +15,6 @@ use windvane_supervision::blocks::code_of;
 use super::Engine;
 use super::replies::ASK_AFTER_MS;
 
-/// The shortest delay of a strategy's timer. Without it, a strategy that sets a timer in each timer
-/// event would stop the clock.
-const TIMER_DELAY_MIN_MS: i64 = 1;
-
 impl Engine {
     /// Handles all intents of one callback. [`Callback`] checked them against this state. A replay
     /// reads the same intents from the journal.
@@ -68,9 +64,10 @@ impl Engine {
                 self.request_cancel_all(strategy, instrument);
             }
             Intent::SetTimer { time, token } => {
-                let timer = Timer::Strategy { strategy, token };
-                let soonest = self.now.plus_ms(TIMER_DELAY_MIN_MS);
-                self.timers.set(time.max(soonest), timer);
+                // Without a shortest delay, a strategy that sets a timer in each timer event would
+                // stop the clock.
+                let time = self.timers.earliest(strategy, token, self.now, time);
+                self.timers.set(time, Timer::Strategy { strategy, token });
             }
             Intent::CancelTimer { token } => {
                 self.timers.cancel(Timer::Strategy { strategy, token });
@@ -87,9 +84,11 @@ impl Engine {
     ) {
         let reserved_qty = self.worst_qty(&terms);
         let now = self.now;
+        let shares = self.strategies.len() > 1;
         let state = &mut self.strategies[usize::from(strategy.0)];
         let client_order_id = ClientOrderId::own(&state.config.name, self.epoch, seq);
-        if state.config.limits.max_orders_per_minute.is_some() {
+        let is_shared = shares && self.limits.max_orders_per_minute.is_some();
+        if is_shared || state.config.limits.max_orders_per_minute.is_some() {
             state.rate.count(now);
         }
         if self.limits.max_orders_per_minute.is_some() {

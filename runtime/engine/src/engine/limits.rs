@@ -18,6 +18,7 @@ use windvane_model::{planted, rules};
 use crate::callback::Callback;
 
 use super::closing::{closes_side, covers};
+use super::quotas::Asks;
 use super::{Engine, OpenOrders};
 
 impl Engine {
@@ -127,12 +128,14 @@ impl Engine {
         let order = Sized { terms, worst_qty };
         let open = self.orders.len() as u32;
         let account = Party {
+            shared_by: Some(strategy),
             limits: &self.limits,
             ledger: &self.ledgers.account,
             rate: &self.rate,
             open_orders: open,
         };
         let own = Party {
+            shared_by: None,
             limits: &state.config.limits,
             ledger: &self.ledgers.strategies[usize::from(strategy.0)],
             rate: &state.rate,
@@ -141,7 +144,27 @@ impl Engine {
         if !planted!(AccountLimitsForgotten) {
             self.check_party(&account, &order, callback)?;
         }
-        self.check_party(&own, &order, callback)
+        self.check_party(&own, &order, callback)?;
+        self.check_quotas(&Asks {
+            strategy,
+            terms,
+            is_exit: closes || self.only_reduces_own(strategy, terms, worst_qty, callback),
+            callback,
+        })
+    }
+
+    /// Whether an order reduces the strategy's own position whatever its other orders do.
+    fn only_reduces_own(
+        &self,
+        strategy: StrategyId,
+        terms: &OrderTerms,
+        worst_qty: i64,
+        callback: &Callback,
+    ) -> bool {
+        let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
+        let order = Sized { terms, worst_qty };
+        let (_, after) = exposures(ledger, &order, callback);
+        after.side_qty(terms.side) <= 0
     }
 
     /// Whether an order of a strategy in an instrument has an unknown outcome. The position is then
@@ -242,7 +265,19 @@ impl Engine {
         if total > max {
             return Err(amounts(Rule::RiskPositionNotional, total, max));
         }
-        Ok(())
+        let Some(strategy) = party.shared_by.filter(|_| self.strategies.len() > 1) else {
+            return Ok(());
+        };
+        let ledger = &self.ledgers.strategies[usize::from(strategy.0)];
+        let (before, after) = exposures(ledger, order, callback);
+        if after.worst_qty() <= before.worst_qty() {
+            return Ok(());
+        }
+        let Some(others) = self.worst_notional(ledger, callback, terms) else {
+            return Err(Rule::RiskNoReferencePrice.plain());
+        };
+        let own = others + value(instrument, after.worst_qty(), price);
+        self.check_notional_quota(strategy, max, (total, own))
     }
 
     /// Worst-case notional of every holding except the order's own; `None` while the price of one
@@ -276,7 +311,7 @@ impl Engine {
 
     /// The price at which an order counts, at scale 8: the highest of its own prices and the
     /// market's.
-    fn risk_price(&self, terms: &OrderTerms) -> Option<i64> {
+    pub(super) fn risk_price(&self, terms: &OrderTerms) -> Option<i64> {
         let index = usize::from(terms.instrument.0);
         let (market, instrument) = (&self.markets[index], &self.instruments[index]);
         let own = terms.price.max(terms.stop_price).map(|price| price.0);
@@ -348,6 +383,8 @@ struct Sized<'a> {
 
 /// The owner of the limits that are checked: the account or a strategy.
 struct Party<'a> {
+    /// The strategy that shares the limits with others; `None` for its own limits.
+    shared_by: Option<StrategyId>,
     limits: &'a RiskLimits,
     ledger: &'a Ledger,
     rate: &'a RateWindow,

@@ -85,6 +85,7 @@ mod newest_orders;
 mod outside_closes;
 mod outside_orders;
 mod outside_settlement;
+mod quotas;
 mod recent_orders;
 mod reconcile;
 mod reconciled_fills;
@@ -145,7 +146,7 @@ use windvane_model::encode;
 use windvane_model::event::{Event, EventKind};
 use windvane_model::holding::Ledgers;
 use windvane_model::ids::{AssetId, InstrumentId, OrderSeq, StrategyId, Time, TradeId};
-use windvane_model::input::{FaultKind, Input};
+use windvane_model::input::{FaultKind, Input, StartPhase};
 use windvane_model::instrument::Instrument;
 use windvane_model::ledger::Balance;
 use windvane_model::market_state::MarketState;
@@ -171,6 +172,10 @@ pub use recent_orders::newest_orders;
 pub use snapshot::{SnapshotError, SuccessionError};
 pub use venue_wait::Purpose;
 pub use view::AccountTotals;
+
+/// How many timers of strategies one timeout fires at most. The driver looks at everything else
+/// before the next one.
+const STRATEGY_TIMERS_AT_ONCE: usize = 8;
 
 /// The deterministic core. The module documentation describes how to drive it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -478,6 +483,10 @@ impl Engine {
     fn handle_other(&mut self, input: &Input<'_>) {
         match *input {
             Input::Market { .. } => {}
+            Input::Start {
+                strategy,
+                phase: StartPhase::Ends,
+            } => self.end_start(strategy),
             Input::Answer { strategy, intents } => self.handle_answer(strategy, intents),
             Input::Reply(reply) => self.handle_reply(reply),
             Input::User(event) => self.handle_user_event(event),
@@ -485,7 +494,11 @@ impl Engine {
             Input::Fault { strategy, kind } => self.quarantine(strategy, kind),
             Input::Command(command) => self.handle_command(command),
             Input::Steer { strategy, command } => self.handle_strategy_command(strategy, command),
-            Input::Renew { strategy } => self.renew_strategy(strategy),
+            Input::Renew { strategy }
+            | Input::Start {
+                strategy,
+                phase: StartPhase::Begins,
+            } => self.renew_strategy(strategy),
             Input::Saved {
                 strategy, handled, ..
             } => self.note_saved_state(strategy, handled),
@@ -595,28 +608,46 @@ impl Engine {
         if self.timers.take_if_due(Timer::Watch, self.now) {
             self.watch();
         }
-        while let Some(timer) = self.timers.take_due(self.now) {
-            match timer {
-                Timer::Strategy { strategy, token } => {
-                    let fields = [token, 0, 0, 0, 0, 0];
-                    let event = self.event(EventKind::Timer, InstrumentId(0), 0, fields, 0);
-                    self.deliver(strategy, event);
-                }
-                Timer::Bar {
-                    instrument,
-                    interval_ms,
-                } => self.close_bar(instrument, interval_ms),
-                Timer::AskForOrder { order } => self.ask_for_order(order),
-                Timer::Watch => self.watch(),
-                Timer::Reconcile { surface } => self.reconcile(surface),
-                Timer::Renew { instrument } => self.renew(instrument),
-                Timer::Heartbeat => self.heartbeat_due(),
-                Timer::Rules { surface } => self.read_rules(surface),
-                Timer::VenueWait { surface } => self.venue_wait_over(surface),
-                Timer::CloseSnapshot { .. } => self.continue_all_flattening(),
-                Timer::TradesLag { surface } => self.trades_delay_is_over(surface),
-                Timer::FillFromTotals { order } => self.book_fill_from_totals(order),
+        // The dead man's switches do not wait for strategies.
+        let is_switch = |timer| matches!(timer, Timer::Renew { .. } | Timer::Heartbeat);
+        while let Some(timer) = self.timers.take_due(self.now, is_switch) {
+            self.fire(timer);
+        }
+        // Timers of strategies beyond the limit stay due: the next timeout follows at once, after
+        // everything that waits for the engine's thread.
+        let mut left = STRATEGY_TIMERS_AT_ONCE;
+        let is_strategys = |timer| matches!(timer, Timer::Strategy { .. });
+        while let Some(timer) = {
+            let room = left > 0;
+            let wanted = |timer| room || !is_strategys(timer);
+            self.timers.take_due(self.now, wanted)
+        } {
+            left -= usize::from(is_strategys(timer));
+            self.fire(timer);
+        }
+    }
+
+    fn fire(&mut self, timer: Timer) {
+        match timer {
+            Timer::Strategy { strategy, token } => {
+                let fields = [token, 0, 0, 0, 0, 0];
+                let event = self.event(EventKind::Timer, InstrumentId(0), 0, fields, 0);
+                self.deliver(strategy, event);
             }
+            Timer::Bar {
+                instrument,
+                interval_ms,
+            } => self.close_bar(instrument, interval_ms),
+            Timer::AskForOrder { order } => self.ask_for_order(order),
+            Timer::Watch => self.watch(),
+            Timer::Reconcile { surface } => self.reconcile(surface),
+            Timer::Renew { instrument } => self.renew(instrument),
+            Timer::Heartbeat => self.heartbeat_due(),
+            Timer::Rules { surface } => self.read_rules(surface),
+            Timer::VenueWait { surface } => self.venue_wait_over(surface),
+            Timer::CloseSnapshot { .. } => self.continue_all_flattening(),
+            Timer::TradesLag { surface } => self.trades_delay_is_over(surface),
+            Timer::FillFromTotals { order } => self.book_fill_from_totals(order),
         }
     }
 }

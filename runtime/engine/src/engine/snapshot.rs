@@ -16,6 +16,7 @@ use windvane_model::orders::{Order, OrderQueries};
 use windvane_model::planted;
 use windvane_model::record::{Chain, Recorder};
 use windvane_model::rules::{CompiledRules, InstrumentError};
+use windvane_model::run_state::RunState;
 
 use super::Engine;
 use super::migrate::{OLDEST, SNAPSHOT_VERSION, migrate};
@@ -99,6 +100,18 @@ impl Engine {
             .iter()
             .map(CompiledRules::new)
             .collect::<Result<_, _>>()?;
+        Ok(engine)
+    }
+
+    /// The engine of a snapshot, for a strategy that starts beside the run. It answers questions as
+    /// the engine did at the snapshot. It accepts no order, as at the start of a process: when the
+    /// start ends, the engine has given the next order numbers to other strategies.
+    ///
+    /// # Errors
+    /// See [`Engine::restore`].
+    pub fn restore_for_start(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        let mut engine = Self::restore(bytes)?;
+        engine.state = RunState::Booting;
         Ok(engine)
     }
 

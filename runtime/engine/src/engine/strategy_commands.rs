@@ -106,6 +106,14 @@ impl Engine {
         self.deliver_state(strategy);
     }
 
+    /// Ends the start of a new instance beside the run. The caller delivers the events that it kept,
+    /// then the run state from here. So an instance that acts on the run state has its fills.
+    pub(super) fn end_start(&mut self, strategy: StrategyId) {
+        if usize::from(strategy.0) < self.strategies.len() {
+            self.deliver_state(strategy);
+        }
+    }
+
     /// Applies the settings that may change during a run. A configuration with another number of
     /// strategies is ignored.
     pub(super) fn reconfigure(&mut self, next: &Reconfiguration) {

@@ -63,6 +63,7 @@ mod stale_markets;
 mod stated_balances;
 mod stated_fees;
 mod strategy_commands;
+mod strategy_timers;
 mod stream_down;
 mod succession;
 mod trading_status;

@@ -1,10 +1,12 @@
 //! Operator commands for one strategy, and changes of the configuration, during a run.
 
+use windvane_engine::{Callback, Engine};
 use windvane_model::config::{OnFault, Reconfiguration, StrategyTerms};
 use windvane_model::effect::{Cause, Notice};
 use windvane_model::event::EventKind;
-use windvane_model::input::{Command, FaultKind};
+use windvane_model::input::{Command, FaultKind, StartPhase};
 use windvane_model::live::LiveInput;
+use windvane_model::order::OrderTerms;
 use windvane_model::order_state::OrderState;
 use windvane_model::protocol::{AccountReason, AccountUpdate, BalanceUpdate, Refusal};
 use windvane_model::risk::RiskLimits;
@@ -510,4 +512,41 @@ fn after_a_halt_a_lost_cancel_is_repeated_without_renewals() {
         )
     };
     assert!(!account.sent.iter().any(is_renewed));
+}
+
+#[test]
+fn a_start_reports_like_a_renewal_and_its_copy_accepts_no_order() {
+    let mut account = ready();
+    account.bought(MM);
+    let order = account.rest();
+    let strategy = MM;
+    account.events.clear();
+    let phase = StartPhase::Begins;
+    account.handle(Input::Start { strategy, phase });
+    assert_eq!(account.take_delivered(MM), [RunState::Ready as i64]);
+    let copy = Engine::restore_for_start(&account.engine.report()).unwrap();
+    let mut callback = Callback::default();
+    callback.begin(&copy, MM);
+    let refused = callback.submit(&copy, limit(Side::Buy, 990, 10));
+    assert_eq!(refused.map_err(|refused| refused.rule), Err(Rule::Degraded));
+    // An exit is refused too: the engine may have used its number when the start ends.
+    let exit = OrderTerms {
+        reduce_only: true,
+        ..limit(Side::Sell, 1_010, 10)
+    };
+    let refused = callback.submit(&copy, exit);
+    assert_eq!(refused.map_err(|refused| refused.rule), Err(Rule::Degraded));
+    assert_eq!(callback.cancel(&copy, order), Ok(()));
+    callback
+        .set_timer(&copy, account.now.plus_ms(5), 4)
+        .unwrap();
+    account.events.clear();
+    let phase = StartPhase::Ends;
+    account.handle(Input::Start { strategy, phase });
+    assert_eq!(account.take_delivered(MM), [RunState::Ready as i64]);
+    let intents = callback.intents();
+    account.handle(Input::Answer { strategy, intents });
+    assert!(account.engine.has_timer(MM, 4));
+    let state = account.engine.order(order).map(|order| order.state);
+    assert_eq!(state, Some(OrderState::CancelRequested));
 }

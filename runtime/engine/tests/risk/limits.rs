@@ -12,12 +12,15 @@ use windvane_model::{
 use super::support::{Account, BTC, MM, OTHER, instrument, limit, market, refused, update};
 use super::{fill_all, hold, refusal, usdt, with};
 
-/// One account with the limits for the whole account, and one with the limits for the first
-/// strategy only.
+/// One account of one strategy with the limits for the whole account, and one with the limits for
+/// the first strategy only.
 fn account_and_strategy(limits: &RiskLimits) -> [Account; 2] {
     let own = limits.clone();
     [
-        with(|config| config.limits = limits.clone()),
+        with(|config| {
+            config.limits = limits.clone();
+            config.strategies.truncate(1);
+        }),
         with(|config| config.strategies[0].limits = own),
     ]
 }
@@ -136,8 +139,10 @@ fn a_callback_counts_its_own_orders() {
     }
 }
 
-/// Adds a second instrument without a price, and limits all positions together to 2.
+/// Adds a second instrument without a price, and limits all positions together to 2. One strategy
+/// has the whole limit.
 fn second(config: &mut EngineConfig) {
+    config.strategies.truncate(1);
     let mut eth = instrument();
     "ETHUSDT".clone_into(&mut eth.symbol);
     config.instruments.push(eth);
@@ -283,6 +288,7 @@ fn limits_that_need_a_price_reject_without_one() {
 #[test]
 fn max_num_orders_counts_the_orders_of_the_callback() {
     let mut account = with(|config| {
+        config.strategies.truncate(1);
         let mut eth = instrument();
         eth.symbol = "ETHUSDT".to_owned();
         config.instruments.push(eth);

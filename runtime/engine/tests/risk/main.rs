@@ -5,6 +5,7 @@
 mod callback;
 mod limits;
 mod losses;
+mod quotas;
 mod reduce_only;
 mod safety;
 mod spot;

@@ -378,3 +378,78 @@ fn an_interrupted_start_keeps_the_segment_before_it() {
     assert!(left.join("journal/00000003.unfinished-1").is_dir());
     assert!(!left.join("journal/scratch-xyz").exists());
 }
+
+/// The way to put something else in the place of a file.
+type Replace = fn(&Path);
+
+fn pipe(path: &Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
+}
+
+fn endless_device(path: &Path) {
+    std::os::unix::fs::symlink("/dev/zero", path).unwrap();
+}
+
+/// A file that needs no space on the disk, and would fill the memory.
+fn sparse_file(path: &Path) {
+    fs::File::create(path).unwrap().set_len(1 << 40).unwrap();
+}
+
+/// Reading a pipe without a writer would wait forever, and the other two would fill the memory.
+#[test]
+fn a_file_that_is_no_file_of_ours_never_holds_the_start() {
+    const KINDS: [(&str, Replace); 3] = [
+        ("pipe", pipe),
+        ("device", endless_device),
+        ("sparse", sparse_file),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let (left, _) = crashed(folder.path());
+    let segment = "journal/00000002";
+    let in_segment = [
+        "tail",
+        "db",
+        "market",
+        "blobs/7",
+        "records.zst",
+        "market.zst",
+    ];
+    let mut names: Vec<_> = in_segment.map(|it| format!("{segment}/{it}")).to_vec();
+    names.extend(["lock", "epoch", "mark", "latch", "bans", "ledger"].map(str::to_owned));
+    for name in names {
+        for (kind, replace) in KINDS {
+            let path = folder
+                .path()
+                .join(format!("{}-{kind}", name.replace('/', "-")));
+            copy(&left, &path);
+            let file = path.join(&name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            let _ = fs::remove_file(&file);
+            replace(&file);
+            let (done, ended) = std::sync::mpsc::channel();
+            let opened = path.clone();
+            std::thread::spawn(move || {
+                let verdict = windvane_journal::Directory::lock(&opened)
+                    .map_err(|error| error.to_string())
+                    .and_then(|own| {
+                        let open = open(std::sync::Arc::new(own));
+                        open.map(|(_, it)| it.verdict)
+                            .map_err(|error| error.to_string())
+                    });
+                done.send(verdict).unwrap();
+            });
+            let verdict = ended.recv_timeout(super::support::PATIENCE);
+            let verdict = verdict.unwrap_or_else(|_| panic!("{name} as a {kind} holds the start"));
+            let text = format!("{verdict:?}");
+            if ["mark", "records.zst", "lock"]
+                .iter()
+                .any(|it| name.ends_with(it))
+            {
+                let is_whole = kind == "sparse" && name == "lock";
+                let named = text.contains(name.rsplit('/').next().unwrap());
+                assert!(named || is_whole, "{name} as a {kind}: {text}");
+            }
+        }
+    }
+}

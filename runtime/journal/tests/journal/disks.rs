@@ -203,7 +203,7 @@ fn run(test: &str, folder: &Path, script: &str) -> bool {
 #[test]
 fn a_full_disk_gives_its_error_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
-    let script = "mount -t tmpfs -o size=5m tmpfs \"$WINDVANE_JOURNAL_CHILD\" || exit 77; \
+    let script = "mount -t tmpfs -o size=5m,mode=0700 tmpfs \"$WINDVANE_JOURNAL_CHILD\" || exit 77; \
                   \"$@\" && exec \"$1\" disks::checker --exact --nocapture";
     if !in_own_mounts("disks::filler", folder.path(), script) {
         println!(

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use windvane_build::modules::{self, Guest};
-use windvane_host::Host;
+use windvane_build::modules::{self, Guest, Loader};
+use windvane_model::StrategyId;
 use windvane_model::record::Chain;
 use windvane_session::{Cost, SavedStrategy};
 
@@ -28,7 +28,7 @@ pub(super) struct Player {
 /// The replay of a journal so far.
 pub(super) struct Runner<'a> {
     pub(super) data_dir: &'a Path,
-    pub(super) host: Host,
+    pub(super) loader: Loader,
     pub(super) new_module: Option<&'a NewModule>,
     pub(super) players: Vec<Player>,
     /// The end of the previous segment.
@@ -43,7 +43,7 @@ impl Runner<'_> {
         let altered = module.is_err();
         let loaded = match module {
             Err(why) => Err(why.to_string()),
-            Ok(module) => Guest::load(&self.host, &saved.name, module, saved.made.clone())
+            Ok(module) => Guest::load(&self.loader, &saved.name, module, saved.made.clone())
                 .map_err(|error| error.to_string()),
         };
         self.role(saved, loaded.as_ref().err().cloned(), altered);
@@ -70,7 +70,7 @@ impl Runner<'_> {
     pub(super) fn shadow(&mut self, saved: &SavedStrategy) -> Option<Shadow> {
         let new_module = self.new_module.filter(|one| one.id == saved.name)?;
         let module = Arc::clone(&new_module.module);
-        match Guest::load(&self.host, &saved.name, module, saved.made.clone()) {
+        match Guest::load(&self.loader, &saved.name, module, saved.made.clone()) {
             Ok(guest) => Some(Shadow {
                 guest,
                 timers: BTreeMap::new(),
@@ -83,6 +83,15 @@ impl Runner<'_> {
                 ));
                 None
             }
+        }
+    }
+
+    /// The segment ended during the start of a strategy: the run stopped, or its journal failed. The
+    /// next segment has the state of the instance before, and it is not known what the new instance
+    /// saw. So the outputs of the strategy are those of the journal until the next process.
+    pub(super) fn leave_start(&mut self, strategy: StrategyId) {
+        if let Some(player) = self.players.get_mut(usize::from(strategy.0)) {
+            (player.module, player.shadow) = (None, None);
         }
     }
 

@@ -4,9 +4,10 @@
 use sha2::{Digest, Sha256};
 use windvane_engine::Engine;
 use windvane_model::codec::RecordedInput;
+use windvane_model::input::FaultKind;
 use windvane_model::{Event, StrategyId};
 use windvane_session::recovery::Difference;
-use windvane_session::{Cost, is_saved_at_once};
+use windvane_session::{Cost, STATE_BYTES_MAX, is_saved_at_once};
 
 use super::super::reader::{self, NextInput};
 use super::segment_replay::{SegmentReplay, feed};
@@ -82,11 +83,16 @@ impl SegmentReplay<'_, '_> {
         }
     }
 
-    /// The fault of a module whose save fails.
+    /// The fault of a module whose save fails, or is larger than a run allows.
     pub(super) fn failing_save(&mut self, strategy: StrategyId) -> Option<RecordedInput> {
         let player = self.runner.players.get_mut(usize::from(strategy.0))?;
-        let fault = player.module.as_mut()?.strategy.save().err()?;
-        let kind = engine_fault(fault.kind);
+        let kind = match player.module.as_mut()?.strategy.save() {
+            Err(fault) => engine_fault(fault.kind),
+            // The run refuses it. Older programs recorded larger states, so the host of a replay
+            // accepts them.
+            Ok(state) if state.len() > STATE_BYTES_MAX => FaultKind::Contract,
+            Ok(_) => return None,
+        };
         Some(RecordedInput::Fault { strategy, kind })
     }
 

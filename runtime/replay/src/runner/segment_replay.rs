@@ -1,10 +1,12 @@
 //! Replays one segment of a journal with its modules.
 
+use std::collections::BTreeMap;
+
 use windvane_engine::Engine;
 use windvane_model::codec::RecordedInput;
 use windvane_model::config::EngineConfig;
 use windvane_model::event::EventKind;
-use windvane_model::input::FaultKind;
+use windvane_model::input::{FaultKind, StartPhase};
 use windvane_model::record::Chain;
 use windvane_model::{Event, InstrumentId, Intent, Notice, Request, StrategyId, Time};
 use windvane_session::recovery::Difference;
@@ -13,11 +15,10 @@ use windvane_session::{Checkpoint, Cost, EffectHandler, EngineLoop, SavedStrateg
 use super::super::diff::Change;
 use super::super::export::RecordFormatter;
 use super::super::reader::{self, NextInput, SegmentReader};
-use super::super::shadow::begin_guest;
 use super::super::simulate::Simulation;
 use super::players::{Player, Runner};
 use super::report::OtherRules;
-use windvane_build::modules::engine_fault;
+use windvane_build::modules::{begin_guest, engine_fault};
 use windvane_report::utc::utc_text;
 
 /// The state of the replay of one segment.
@@ -28,12 +29,22 @@ pub(super) struct SegmentReplay<'a, 'b> {
     pub(super) checkpoint: &'b Checkpoint,
     /// The instances that a reload within the segment made.
     pub(super) reloaded: Option<Vec<SavedStrategy>>,
+    /// The starts beside the run that have begun.
+    pub(super) starting: BTreeMap<StrategyId, Start>,
     /// The intents of the new module in the current callback.
     pub(super) new_intents: Option<Vec<Intent>>,
     pub(super) difference: Option<Difference>,
     pub(super) segment: u32,
     /// All differences, if the segment has other engine rules.
     pub(super) other_rules: Option<OtherRules>,
+}
+
+/// What the modules of a strategy made of a start beside the run.
+pub(super) struct Start {
+    /// The recorded module: its intents or its fault. `None` without it.
+    made: Option<Result<Vec<Intent>, FaultKind>>,
+    /// The intents of the new module.
+    new: Option<Vec<Intent>>,
 }
 
 impl SegmentReplay<'_, '_> {
@@ -157,6 +168,13 @@ impl SegmentReplay<'_, '_> {
         while let Some(next) = self.reader.pop() {
             reader::seal_before(next.block, core.engine_mut());
             match &next.input {
+                RecordedInput::Fault { strategy, .. } if self.starting.contains_key(strategy) => {
+                    self.start_failed(core, &next, *strategy);
+                }
+                // The record of a fault that was measured with a clock is the only evidence of it.
+                RecordedInput::Fault { kind, .. } if kind.is_measured() => {
+                    feed(core.engine_mut(), &next);
+                }
                 RecordedInput::Answer { strategy, .. } | RecordedInput::Fault { strategy, .. }
                     if self
                         .player(*strategy)
@@ -182,6 +200,21 @@ impl SegmentReplay<'_, '_> {
                     let quarantined = core.engine().fault(*strategy).is_some();
                     feed(core.engine_mut(), &next);
                     self.renew(core, *strategy, quarantined);
+                }
+                RecordedInput::Start {
+                    strategy,
+                    phase: StartPhase::Begins,
+                } => {
+                    let quarantined = core.engine().fault(*strategy).is_some();
+                    feed(core.engine_mut(), &next);
+                    self.begin_start(core, *strategy, quarantined);
+                }
+                RecordedInput::Start {
+                    strategy,
+                    phase: StartPhase::Ends,
+                } => {
+                    feed(core.engine_mut(), &next);
+                    self.end_start(core, &next, *strategy);
                 }
                 _ => feed(core.engine_mut(), &next),
             }
@@ -236,6 +269,7 @@ impl SegmentReplay<'_, '_> {
         };
         let recorded = self.reader.pop_if(is_its);
         match (&recorded, made) {
+            (Some(next), Some(made)) if is_quarantine_of_the_run(&next.input, &made) => {}
             (Some(next), Some(made)) if next.input != made => self.differ(next, Some(&made)),
             (Some(_), Some(_)) => self.runner.result.answers += 1,
             (None, Some(made)) => {
@@ -254,6 +288,16 @@ impl SegmentReplay<'_, '_> {
             RecordedInput::Answer { intents, .. } => intents,
             _ => Vec::new(),
         }
+    }
+
+    /// Takes a fault of the strategy that the run measured with a clock. Returns whether there is
+    /// one.
+    fn take_measured(&mut self, engine: &mut Engine, strategy: StrategyId) -> bool {
+        let next = self.reader.pop_if(|input| is_measured(input, strategy));
+        if let Some(next) = &next {
+            feed(engine, next);
+        }
+        next.is_some()
     }
 
     fn differ(&mut self, next: &NextInput, made: Option<&RecordedInput>) {
@@ -347,19 +391,89 @@ impl SegmentReplay<'_, '_> {
         Some(intents)
     }
 
-    /// Makes a new instance of a strategy's module: the same module, or the one of a reload. After
-    /// a quarantine it gets the state that it saved last, and starts without the state if it cannot
-    /// use it.
+    /// Handles a new instance of a journal of an earlier program, which started at once.
     fn renew(&mut self, core: &mut EngineLoop, strategy: StrategyId, quarantined: bool) {
+        if self.player(strategy).is_some() {
+            let state = self.take_new_instance(core, strategy, quarantined);
+            self.begin(core, strategy, state.as_deref());
+        }
+    }
+
+    /// Handles the begin of a start beside the run: starts the modules with a copy of the engine,
+    /// and keeps the events of the strategy from here on.
+    fn begin_start(&mut self, core: &mut EngineLoop, strategy: StrategyId, quarantined: bool) {
+        core.hold(strategy);
+        let Ok(engine) = Engine::restore_for_start(&core.engine().report()) else {
+            return;
+        };
+        let mut copy = EngineLoop::new(engine);
+        if self.player(strategy).is_none() {
+            return;
+        }
+        let state = self.take_new_instance(&mut copy, strategy, quarantined);
+        let new = self.begin_shadow(&mut copy, strategy, state.as_deref());
+        let made = self.try_begin(&mut copy, strategy, state.as_deref());
+        self.starting.insert(strategy, Start { made, new });
+    }
+
+    /// Handles the end of a start: compares the intents of `start`, then gives the module the kept
+    /// events.
+    fn end_start(&mut self, core: &mut EngineLoop, next: &NextInput, strategy: StrategyId) {
+        if let Some(Start { made, new }) = self.starting.remove(&strategy)
+            && core.engine().fault(strategy).is_none()
+        {
+            let made = match made {
+                Some(Err(kind)) => {
+                    self.differ(next, Some(&RecordedInput::Fault { strategy, kind }));
+                    None
+                }
+                Some(Ok(intents)) => answer(strategy, &intents),
+                None => None,
+            };
+            let old = self.take_recorded(core.engine_mut(), strategy, made);
+            if let Some(new) = new {
+                self.compare_intents(core.engine(), next.time, old, &new);
+            }
+        }
+        core.release(next.time, strategy, self);
+    }
+
+    /// Handles a start that failed. The module must fail in the same way, unless the recorded run
+    /// gave the start up.
+    fn start_failed(&mut self, core: &mut EngineLoop, next: &NextInput, strategy: StrategyId) {
+        let made = self.starting.remove(&strategy).and_then(|start| start.made);
+        let kind = match made {
+            Some(Err(kind)) => kind,
+            Some(Ok(_)) | None => FaultKind::Host,
+        };
+        let made_input = RecordedInput::Fault { strategy, kind };
+        let gives_up = RecordedInput::Fault {
+            strategy,
+            kind: FaultKind::Host,
+        };
+        if made.is_some() && next.input != made_input && next.input != gives_up {
+            self.differ(next, Some(&made_input));
+        }
+        core.drop_held(strategy);
+        feed(core.engine_mut(), next);
+    }
+
+    /// Takes a new instance of a strategy's module: of the same module, or of the one of a reload.
+    /// Returns the state with which it starts. After a quarantine that is the state that was saved
+    /// last, or no state if the module cannot use it.
+    fn take_new_instance(
+        &mut self,
+        core: &mut EngineLoop,
+        strategy: StrategyId,
+        quarantined: bool,
+    ) -> Option<Vec<u8>> {
         let place = usize::from(strategy.0);
         let reloaded = self.reloaded.as_ref().and_then(|all| all.get(place));
         let saved = reloaded
             .unwrap_or(&self.checkpoint.strategies[place])
             .clone();
         let (module, shadow) = (self.runner.module(&saved), self.runner.shadow(&saved));
-        let Some(player) = self.runner.players.get_mut(place) else {
-            return;
-        };
+        let player = self.runner.players.get_mut(place)?;
         let old = player.module.as_mut().filter(|_| !quarantined);
         let state = old.and_then(|old| old.strategy.save().ok());
         let state = state.or_else(|| player.saved.clone());
@@ -368,8 +482,7 @@ impl SegmentReplay<'_, '_> {
         let unusable = tried == Some(Err(FaultKind::State));
         // The attempt has no effect, because another instance starts.
         self.runner.players[place].module = self.runner.module(&saved);
-        let state = state.filter(|_| !(unusable && quarantined));
-        self.begin(core, strategy, state.as_deref());
+        state.filter(|_| !(unusable && quarantined))
     }
 
     /// Fires the timers that only the new module set.
@@ -435,7 +548,9 @@ impl EffectHandler for SegmentReplay<'_, '_> {
                 self.runner.result.notes.push(note);
             }
         }
-        let Some(module) = &mut player.module else {
+        // The run dropped the answer of the module, which may be an endless loop.
+        let dropped = self.reader.next_is(|input| is_measured(input, strategy));
+        let Some(module) = player.module.as_mut().filter(|_| !dropped) else {
             return (engine, Ok(()));
         };
         let (engine, result) = module.strategy.deliver(engine, event);
@@ -453,6 +568,13 @@ impl EffectHandler for SegmentReplay<'_, '_> {
         result: Result<(), FaultKind>,
     ) {
         let new = self.new_intents.take();
+        if self.take_measured(engine, strategy) {
+            // The run dropped the module's own answer.
+            if let Some(new) = new {
+                self.compare_intents(engine, event.time, Vec::new(), &new);
+            }
+            return;
+        }
         let Some(player) = self.player(strategy) else {
             return;
         };
@@ -473,6 +595,25 @@ impl EffectHandler for SegmentReplay<'_, '_> {
 
     /// Nothing is logged: the recorded run did that.
     fn notice(&mut self, _: &Engine, _: Notice) {}
+}
+
+/// Whether the run quarantined a strategy whose module did not fail, because its intents filled the
+/// journal. The module of the replay made these intents, and they are not in the journal.
+fn is_quarantine_of_the_run(recorded: &RecordedInput, made: &RecordedInput) -> bool {
+    let is_fault = matches!(
+        recorded,
+        RecordedInput::Fault {
+            kind: FaultKind::Intents,
+            ..
+        }
+    );
+    is_fault && matches!(made, RecordedInput::Answer { .. })
+}
+
+/// Whether an input is a fault of this strategy that the run measured with a clock.
+fn is_measured(input: &RecordedInput, strategy: StrategyId) -> bool {
+    matches!(input, RecordedInput::Fault { strategy: of, kind }
+        if *of == strategy && kind.is_measured())
 }
 
 /// Feeds a recorded input to the engine.
