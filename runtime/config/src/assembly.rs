@@ -1,6 +1,8 @@
 //! Turns a configuration into the parts of a run: instruments with their rules, the engine's
 //! configuration and the simulated venue's.
 
+use std::fmt;
+
 use serde_json::json;
 use windvane_model::config::{EngineConfig, OnFault, StrategyConfig, StrategyTerms, Subscription};
 use windvane_model::decimal::rescale;
@@ -10,7 +12,7 @@ use windvane_model::{Amount, AssetId, Decimal, Instrument, InstrumentId, Surface
 use windvane_protocol::Assets;
 use windvane_sim::{QueueModel, VenueConfig};
 
-use crate::{Config, InstrumentName, Leave, Queue, Risk, Sim, Strategy};
+use crate::{Config, InstrumentName, Leave, Limits, Queue, Risk, Sim, Strategy};
 
 /// The instruments that any strategy names, without duplicates, in the order of their first
 /// mention.
@@ -101,11 +103,44 @@ fn circumstances(config: &Config) -> String {
             (
                 strategy.id.as_str(),
                 strategy.params.to_string(),
-                &strategy.limits,
+                RecordedLimits(&strategy.limits),
             )
         })
         .collect();
     format!("{:?} {params:?}", config.sim)
+}
+
+/// The limits on which a backtest depends. Limits of time apply to live and paper runs only, so they must
+/// not change a fingerprint.
+struct RecordedLimits<'a>(&'a Limits);
+
+impl fmt::Debug for RecordedLimits<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Limits {
+            fuel_per_event,
+            memory_mb,
+            callback_ms: _,
+            cpu_percent: _,
+            max_order_notional,
+            max_position_notional,
+            max_open_orders,
+            max_orders_per_minute,
+            price_collar,
+            max_daily_loss,
+            max_drawdown,
+        } = self.0;
+        f.debug_struct("Limits")
+            .field("fuel_per_event", fuel_per_event)
+            .field("memory_mb", memory_mb)
+            .field("max_order_notional", max_order_notional)
+            .field("max_position_notional", max_position_notional)
+            .field("max_open_orders", max_open_orders)
+            .field("max_orders_per_minute", max_orders_per_minute)
+            .field("price_collar", price_collar)
+            .field("max_daily_loss", max_daily_loss)
+            .field("max_drawdown", max_drawdown)
+            .finish()
+    }
 }
 
 fn hedge_mode(config: &Config) -> bool {

@@ -5,7 +5,7 @@ use super::{Config, Strategy};
 
 /// Returns the key of the first setting that differs and cannot change while a run goes on.
 ///
-/// These may change: `[risk]`, `[journal]`, `run.on_stop`, and for each strategy `module`,
+/// These may change: `[risk]`, `[journal]`, `[compile]`, `run.on_stop`, and for each strategy `module`,
 /// `params`, `limits` and `on_fault`. For secrets, only the source is compared; their text is read
 /// only at startup.
 pub fn fixed_difference(old: &Config, new: &Config) -> Option<String> {
@@ -20,12 +20,15 @@ pub fn fixed_difference(old: &Config, new: &Config) -> Option<String> {
         reconcile,
         risk: _,
         admin,
+        signer,
         strategies,
         instruments: _,
         backtest: _,
         sim,
         // Retention may change: it affects only which segments are kept.
         journal: _,
+        // The next compilation uses the new limits.
+        compile: _,
     } = new;
     let fixed = [
         ("run.mode", run.mode == old.run.mode),
@@ -33,6 +36,8 @@ pub fn fixed_difference(old: &Config, new: &Config) -> Option<String> {
         ("run.on_start", run.on_start == old.run.on_start),
         ("run.busy_poll", run.busy_poll == old.run.busy_poll),
         ("run.keep_awake", run.keep_awake == old.run.keep_awake),
+        ("run.confine", run.confine == old.run.confine),
+        ("run.allow_source", run.allow_source == old.run.allow_source),
         ("venue.profile", venue.profile == old.venue.profile),
         ("venue.brand", venue.brand == old.venue.brand),
         ("venue.spot", venue.spot == old.venue.spot),
@@ -61,6 +66,7 @@ pub fn fixed_difference(old: &Config, new: &Config) -> Option<String> {
         ("heartbeat", *heartbeat == old.heartbeat),
         ("reconcile", *reconcile == old.reconcile),
         ("admin", *admin == old.admin),
+        ("signer", *signer == old.signer),
         ("sim", *sim == old.sim),
     ];
     let differs = fixed.iter().find(|(_, same)| !same);
@@ -132,6 +138,7 @@ mod tests {
             ("run.data_dir=elsewhere", "run.data_dir"),
             ("run.busy_poll=true", "run.busy_poll"),
             ("run.keep_awake=true", "run.keep_awake"),
+            ("run.confine=false", "run.confine"),
             ("venue.brand=other", "venue.brand"),
             ("venue.profile=aster", "venue.profile"),
             ("venue.limits.spot_streams=7", "venue"),

@@ -2,8 +2,9 @@
 //! rules that every setting must satisfy.
 //!
 //! Every crate that runs something uses it: `recording`, `build`, `backtest`, `replay`, `live`,
-//! `cli` and the fault simulator. It must not keep the text of a secret, only where each secret
-//! is, and it must not open a connection.
+//! `cli` and the fault simulator. A [`Config`] must not contain the text of a secret, only where each
+//! secret is. Secrets that can be read only once stay in memory beside it. The crate must not open a
+//! connection.
 //!
 //! A later source overrides an earlier one: defaults, the profile of the venue, the file,
 //! `WINDVANE__SECTION__KEY` variables, `--set key.path=value`, other arguments.
@@ -11,6 +12,7 @@
 pub mod assembly;
 mod change;
 mod choice;
+mod descriptor;
 mod error;
 mod instrument;
 mod live;
@@ -18,12 +20,15 @@ mod profile;
 mod profile_venue;
 mod read;
 mod secret;
+mod secret_environment;
+mod secret_store;
 mod sim;
 mod strategy;
 mod tree;
 mod value;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -31,11 +36,15 @@ pub use change::fixed_difference;
 pub use error::{ConfigError, Place};
 pub use instrument::InstrumentRules;
 pub use live::{
-    Account, Admin, Api, Endpoint, Heartbeat, Journal, Leave, MarketData, Mode, Names, Network,
-    OnStart, PositionMode, Reconcile, Run, SigningChain, Venue, VenueLimits,
+    Account, Admin, Api, Compile, Endpoint, Heartbeat, Journal, Leave, MarketData, Mode, Names,
+    Network, OnStart, PositionMode, Reconcile, Run, Signer, SigningChain, Venue, VenueLimits,
 };
 pub use profile::Profile;
-pub use secret::{KeySource, Secret, SecretError};
+pub use secret::{KeySource, Secret, SecretError, credentials_folder};
+pub use secret_environment::{
+    SECRETS_VARIABLE, adopt_secrets, can_erase_secrets, erase_secrets, take_descriptors,
+};
+pub use secret_store::{forget_secrets, secrets_line, take_secrets};
 pub use sim::{Backtest, Fees, Holding, Latency, OnDamage, Queue, Sim};
 pub use strategy::{Capability, Limits, OnLiquidation, Risk, Strategy, Stream};
 pub use windvane_session::InstrumentName;
@@ -59,10 +68,14 @@ pub struct Config {
     pub reconcile: Reconcile,
     /// `[journal]`.
     pub journal: Journal,
+    /// `[compile]`.
+    pub compile: Compile,
     /// `[risk]`: limits of the whole account.
     pub risk: Risk,
     /// `[admin]`.
     pub admin: Admin,
+    /// `[signer]`.
+    pub signer: Signer,
     /// `[[strategy]]`.
     #[serde(rename = "strategy")]
     pub strategies: Vec<Strategy>,
@@ -96,12 +109,21 @@ impl Overrides {
     }
 }
 
+/// Longest configuration file, bytes. One with 100 strategies has about 100 KiB.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// The largest number of strategies. Each of them has a share of every event's time, and many checks
+/// compare each strategy with all others.
+pub const STRATEGIES_MAX: usize = 256;
+
 impl Config {
     /// Reads a file and applies the overrides to it.
     pub fn load(file: &Path, overrides: &Overrides) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(file).map_err(|error| ConfigError::Read {
-            file: file.to_owned(),
-            reason: error.to_string(),
+        let text = windvane_files::read_text_bounded(file, FILE_BYTES_MAX).map_err(|error| {
+            ConfigError::Read {
+                file: file.to_owned(),
+                reason: error.to_string(),
+            }
         })?;
         let mut config = Self::parse(&text, &file.display().to_string(), overrides)?;
         config.name = file
@@ -117,10 +139,26 @@ impl Config {
         for argument in &overrides.set {
             tree::apply_set(&mut root, argument)?;
         }
+        require_few_strategies(&root)?;
         profile::fill(&mut root)?;
         let config: Self = read::read(&root)?;
         config.check(&root)?;
         Ok(config)
+    }
+
+    /// The files with secrets: keys, keystores, passwords and the admin server's token.
+    pub fn secret_files(&self) -> Vec<PathBuf> {
+        let keystores = self.keystores().into_iter();
+        let plain = self.secrets().into_iter().filter_map(Secret::file);
+        keystores.chain(plain).map(Path::to_owned).collect()
+    }
+
+    /// Whether it names any key of an account.
+    pub fn has_keys(&self) -> bool {
+        let account = &self.account;
+        let plain = [&account.api_key, &account.api_secret, &account.solana];
+        let keys = [&account.signer, &account.wallet];
+        plain.iter().any(|key| key.is_some()) || keys.iter().any(|key| key.is_some())
     }
 
     /// Checks the rules that involve more than one setting.
@@ -141,11 +179,9 @@ impl Config {
                 ));
             }
         }
+        let mut names = BTreeSet::new();
         for (at, rules) in self.instruments.iter().enumerate() {
-            if self.instruments[..at]
-                .iter()
-                .any(|other| other.name == rules.name)
-            {
+            if !names.insert(&rules.name) {
                 return Err(refuse(
                     format!("instrument.{at}.name"),
                     Some(format!("\"{}\"", rules.name)),
@@ -170,6 +206,25 @@ impl Config {
         }
         Ok(())
     }
+}
+
+fn require_few_strategies(root: &tree::Node) -> Result<(), ConfigError> {
+    let Some(tree::Value::List(strategies)) = root.get("strategy").map(|node| &node.value) else {
+        return Ok(());
+    };
+    let Some(surplus) = strategies.get(STRATEGIES_MAX) else {
+        return Ok(());
+    };
+    Err(ConfigError::Value {
+        place: surplus.place.clone(),
+        key: format!("strategy.{STRATEGIES_MAX}"),
+        value: None,
+        rule: format!(
+            "is one of {} [[strategy]] sections; at most {STRATEGIES_MAX} are allowed: remove some, or \
+             use several instances with an account each",
+            strategies.len()
+        ),
+    })
 }
 
 #[cfg(test)]

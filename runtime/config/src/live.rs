@@ -1,12 +1,12 @@
 //! Sections that a live or paper runtime uses: `[run]`, `[venue]`, `[account]`, `[heartbeat]`,
-//! `[reconcile]`, `[journal]`, `[admin]`.
+//! `[reconcile]`, `[journal]`, `[admin]`, `[signer]`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize};
 use windvane_protocol::Brand;
 use windvane_protocol::brand::BrandError;
 use windvane_protocol::sign::sentence;
@@ -77,6 +77,12 @@ pub struct Run {
     /// CPUs do not enter sleep states during the run. This saves wake-up time on the path of an
     /// order and uses more power. Linux only; needs write access to `/dev/cpu_dma_latency`.
     pub keep_awake: bool,
+    /// The trading process confines itself at its start: it keeps access only to the files that it
+    /// needs, and drops privileges and system calls. Linux only.
+    pub confine: bool,
+    /// On an exchange that is not on loopback, accept folders with sources as modules. Their build
+    /// scripts run on this machine, beside the keys.
+    pub allow_source: bool,
     /// Send orders before the journal is durable. Only a benchmark sets it, to measure the rest of
     /// the path; the configuration has no key for it.
     #[serde(skip)]
@@ -100,6 +106,8 @@ impl Default for Run {
             on_stop: Leave::default(),
             busy_poll: false,
             keep_awake: false,
+            confine: true,
+            allow_source: false,
             unwaited: false,
         }
     }
@@ -198,6 +206,15 @@ impl Default for Venue {
 }
 
 impl Venue {
+    /// Whether every configured address is a loopback address.
+    pub fn is_on_this_machine(&self) -> bool {
+        let endpoints = [&self.spot, &self.futures, &self.chain, &self.rpc];
+        let addresses = endpoints
+            .into_iter()
+            .flat_map(|of| [&of.rest, &of.ws, &of.user_ws]);
+        addresses.flatten().all(|address| is_loopback(address))
+    }
+
     /// The brand. Names from the configuration replace the derived ones.
     pub fn brand(&self) -> Result<Brand, BrandError> {
         let mut brand = Brand::new(&self.brand)?;
@@ -336,10 +353,10 @@ fn recv_window<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Err
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Endpoint {
-    /// `http://` or `https://`.
+    /// `https://`, or `http://` on this machine.
     #[serde(deserialize_with = "rest_address")]
     pub rest: Option<String>,
-    /// `ws://` or `wss://`.
+    /// `wss://`, or `ws://` on this machine.
     #[serde(deserialize_with = "ws_address")]
     pub ws: Option<String>,
     /// The address of the user stream, if it is not `ws`.
@@ -347,6 +364,23 @@ pub struct Endpoint {
     pub user_ws: Option<String>,
     /// How requests to this surface are signed.
     pub api: Option<Api>,
+}
+
+/// Whether the host of an address with a scheme is this machine.
+fn is_loopback(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    if let Some((ip, _)) = host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        return ip
+            .parse()
+            .is_ok_and(|ip: std::net::Ipv6Addr| ip.is_loopback());
+    }
+    let host = host.split(':').next().unwrap_or_default();
+    host == "localhost"
+        || host
+            .parse()
+            .is_ok_and(|ip: std::net::Ipv4Addr| ip.is_loopback())
 }
 
 fn rest_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
@@ -524,15 +558,74 @@ impl Default for Journal {
     }
 }
 
+/// `[compile]`: limits of the process that compiles modules, and of the cache of native code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Compile {
+    /// Memory of the process, MiB.
+    #[serde(deserialize_with = "compile_memory")]
+    pub memory_mb: u32,
+    /// Time of the process, seconds: wall-clock time and CPU time each.
+    #[serde(deserialize_with = "compile_seconds")]
+    pub seconds: u32,
+    /// Total size of the cache of native code, MiB. The code that was used longest ago is deleted.
+    pub cache_mb: u32,
+    /// Native code that was not used for this number of days is deleted.
+    pub cache_days: u32,
+}
+
+impl Default for Compile {
+    fn default() -> Self {
+        Self {
+            memory_mb: 4096,
+            seconds: 180,
+            cache_mb: 2048,
+            cache_days: 30,
+        }
+    }
+}
+
+fn compile_memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let memory_mb = u32::deserialize(deserializer)?;
+    if memory_mb < 64 {
+        return Err(D::Error::custom(
+            "must be at least 64: the compiler itself needs that much, in MiB",
+        ));
+    }
+    Ok(memory_mb)
+}
+
+fn compile_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let seconds = u32::deserialize(deserializer)?;
+    if !(1..=86_400).contains(&seconds) {
+        return Err(D::Error::custom("must be from 1 to 86400 seconds"));
+    }
+    Ok(seconds)
+}
+
 /// `[admin]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Admin {
-    /// Listen address for status, commands, dashboard and metrics.
+    /// TCP address for status, commands and metrics, in addition to the Unix socket in the data
+    /// folder.
     #[serde(deserialize_with = "listen_address")]
     pub listen: Option<SocketAddr>,
-    /// Token of the admin server. Without one, the run creates a token in the data folder.
+    /// Token of the TCP address. Without one, each start makes a new token in the data folder.
     pub token: Option<Secret>,
+    /// `/metrics` needs no token over TCP.
+    pub open_metrics: bool,
+}
+
+/// `[signer]`: the process that holds the keys of a live run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Signer {
+    /// Policy file: what the signer may sign. Without one, the policy follows from the instruments and
+    /// the limits of this configuration.
+    pub policy: Option<PathBuf>,
+    /// The trading process holds the keys and signs itself; no signer process is started.
+    pub in_process: bool,
 }
 
 fn listen_address<'de, D: Deserializer<'de>>(

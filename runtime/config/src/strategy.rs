@@ -29,9 +29,9 @@ pub struct Strategy {
     /// Kinds of market events that it receives.
     #[serde(default = "default_streams")]
     pub streams: Vec<Stream>,
-    /// Import groups that it may use.
-    #[serde(default = "all_capabilities")]
-    pub capabilities: Vec<Capability>,
+    /// Import groups that it may use. `None`: those that its description asks for.
+    #[serde(default)]
+    pub capabilities: Option<Vec<Capability>>,
     /// Its own parameters. `start` receives them as JSON.
     #[serde(default = "empty_object", deserialize_with = "object")]
     pub params: serde_json::Value,
@@ -85,10 +85,6 @@ fn instruments<'de, D: Deserializer<'de>>(
 
 fn default_streams() -> Vec<Stream> {
     vec![Stream::Trade, Stream::Book]
-}
-
-fn all_capabilities() -> Vec<Capability> {
-    Capability::ALL.to_vec()
 }
 
 fn empty_object() -> serde_json::Value {
@@ -209,6 +205,12 @@ pub struct Limits {
     /// Linear memory, MiB.
     #[serde(deserialize_with = "memory")]
     pub memory_mb: u32,
+    /// Processor time of one callback in live and paper runs, ms.
+    #[serde(deserialize_with = "callback")]
+    pub callback_ms: u32,
+    /// Share of one processor over time in live and paper runs, percent.
+    #[serde(deserialize_with = "percent")]
+    pub cpu_percent: u32,
     /// See [`Risk::max_order_notional`].
     #[serde(deserialize_with = "positive_option")]
     pub max_order_notional: Option<Decimal>,
@@ -250,11 +252,31 @@ fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     }
 }
 
+fn callback<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let value = u32::deserialize(deserializer)?;
+    if (1..=10_000).contains(&value) {
+        Ok(value)
+    } else {
+        Err(D::Error::custom("must be milliseconds from 1 to 10000"))
+    }
+}
+
+fn percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let value = u32::deserialize(deserializer)?;
+    if (1..=100).contains(&value) {
+        Ok(value)
+    } else {
+        Err(D::Error::custom("must be percent from 1 to 100"))
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             fuel_per_event: 2_000_000,
             memory_mb: 64,
+            callback_ms: 50,
+            cpu_percent: 25,
             max_order_notional: None,
             max_position_notional: None,
             max_open_orders: None,

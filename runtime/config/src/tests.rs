@@ -44,7 +44,7 @@ module = "strategies/market_maker"
 instruments = ["futures:BTCUSDT"]
 streams = ["trade", "book", "bar:1m"]
 params = { qty = "0.01", half_spread_ticks = 5 }
-limits = { fuel_per_event = 2000000, memory_mb = 64, max_position_notional = "20000" }
+limits = { fuel_per_event = 2000000, memory_mb = 64, callback_ms = 50, cpu_percent = 25, max_position_notional = "20000" }
 on_fault = "flatten"
 "#;
 
@@ -191,7 +191,7 @@ fn a_strategy_is_read_with_its_parameters() {
         r#"{"half_spread_ticks":5,"qty":"0.01"}"#
     );
     assert_eq!(strategy.on_fault, Leave::Flatten);
-    assert_eq!(strategy.capabilities, Capability::ALL);
+    assert_eq!(strategy.capabilities, None);
     assert_eq!(
         strategy.limits.risk().max_position_notional,
         Some(Decimal::from(20_000))
@@ -420,6 +420,16 @@ fn a_bad_strategy_is_refused() {
             "must be mebibytes from 1 to 4095",
         ),
         (
+            "callback_ms = 50",
+            "callback_ms = 0",
+            "`strategy.0.limits.callback_ms` = 0: must be milliseconds from 1 to 10000",
+        ),
+        (
+            "cpu_percent = 25",
+            "cpu_percent = 101",
+            "`strategy.0.limits.cpu_percent` = 101: must be percent from 1 to 100",
+        ),
+        (
             "\"flatten\"",
             "\"panic\"",
             "`strategy.0.on_fault` = \"panic\": must be one of",
@@ -604,7 +614,7 @@ fn a_secret_in_the_configuration_is_refused_and_not_repeated() {
 fn a_secret_has_one_source() {
     let message = refusal("[account]\napi_key = { env = \"A\", file = \"b\" }");
     assert!(
-        message.contains("must have exactly one of env and file"),
+        message.contains("must have exactly one of env, file, credential and fd"),
         "{message}"
     );
     let message = refusal("[account]\nwallet = { keystore = \"k.json\" }");
@@ -657,4 +667,94 @@ fn every_ready_configuration_is_read() {
         }
     }
     assert!(count >= 7, "only {count} configurations found");
+}
+
+#[test]
+fn only_loopback_addresses_are_on_this_machine() {
+    let venue = |address: &str| {
+        let text = format!("[venue]\nfutures.rest = \"{address}\"\n");
+        parse(&text).unwrap().venue.is_on_this_machine()
+    };
+    for here in [
+        "http://127.0.0.1:1",
+        "http://localhost/path",
+        "http://[::1]:80",
+        "https://127.9.9.9",
+    ] {
+        assert!(venue(here), "{here}");
+    }
+    for elsewhere in [
+        "https://exchange.example",
+        "http://127.0.0.1.example",
+        "http://127.0.0.1@exchange.example",
+        "http://10.0.0.1",
+    ] {
+        assert!(!venue(elsewhere), "{elsewhere}");
+    }
+    assert!(
+        !parse("[venue]\nprofile = \"aster\"\n")
+            .unwrap()
+            .venue
+            .is_on_this_machine()
+    );
+}
+
+#[test]
+fn every_file_with_a_secret_is_named() {
+    let text = r#"
+[account]
+api_key = { env = "KEY" }
+api_secret = { file = "a" }
+signer = { file = "b" }
+wallet = { keystore = "c", password = { file = "d" } }
+[admin]
+token = { file = "e" }
+"#;
+    let config = parse(text).unwrap();
+    let mut files = config.secret_files();
+    files.sort();
+    let names = ["a", "b", "c", "d", "e"].map(std::path::PathBuf::from);
+    assert_eq!(files, names);
+    assert!(config.has_keys());
+    assert!(!parse("").unwrap().has_keys());
+}
+
+#[test]
+fn limits_of_the_compiler_have_a_least_value() {
+    assert_eq!(parse("").unwrap().compile.memory_mb, 4096);
+    for text in ["memory_mb = 63", "seconds = 0", "seconds = 86401"] {
+        let error = parse(&format!("[compile]\n{text}\n")).unwrap_err();
+        assert!(error.to_string().contains("must be"), "{error}");
+    }
+}
+
+/// This many strategies, each with its own id.
+fn strategies(number: usize) -> String {
+    let section = |at: usize| STRATEGY.replace("mm-btc", &format!("mm-{at}"));
+    (0..number).map(section).collect()
+}
+
+#[test]
+fn too_many_strategies_are_refused_before_anything_is_compared() {
+    assert_eq!(
+        parse(&strategies(STRATEGIES_MAX)).unwrap().strategies.len(),
+        STRATEGIES_MAX
+    );
+    // Each section has nine lines, and the text begins with an empty one.
+    let line = 9 * STRATEGIES_MAX + 2;
+    for number in [STRATEGIES_MAX + 1, 10_000] {
+        let refused = refusal(&strategies(number));
+        let begin = format!("c.toml line {line}: `strategy.256` is one of {number} [[strategy]]");
+        assert!(refused.starts_with(&begin), "{refused}");
+        assert!(refused.contains("at most 256"), "{refused}");
+    }
+}
+
+#[test]
+fn a_second_section_of_an_instrument_is_named() {
+    let section =
+        |name: &str| format!("[[instrument]]\nname = \"futures:{name}\"\ntick = 0.1\nstep = 0.1\n");
+    let names = ["A", "B", "C", "B"].map(section).concat();
+    let refused = refusal(&names);
+    assert!(refused.contains("`instrument.3.name`"), "{refused}");
 }

@@ -107,9 +107,11 @@ impl Node {
 
 /// Parses a document. Error messages call it `file`.
 pub(super) fn parse(text: &str, file: &str) -> Result<Node, ConfigError> {
+    // Counted once: every value has a place, and a file may have very many.
+    let line_ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let line_of = |offset: usize| Place::Line {
         file: file.to_owned(),
-        line: 1 + text.get(..offset).unwrap_or(text).matches('\n').count(),
+        line: 1 + line_ends.partition_point(|end| *end < offset),
     };
     let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
         place: line_of(error.span().map_or(0, |span| span.start)),

@@ -1,23 +1,23 @@
 //! Connects the admin server and the engine: token, published state, and the operator's commands.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use secrecy::ExposeSecret;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use windvane_admin::view::Status;
 use windvane_admin::{
-    Heartbeat, Metrics, Published, Served, Server, Settings, Steer, Token, TokenError,
+    Heartbeat, Metrics, Published, Served, Server, Settings, SteerReceiver, SteerSender, Tcp,
+    Token, steering,
 };
 
 use super::error::LiveError;
 use super::show::mode as mode_shown;
 use windvane_config::{Config, Mode, Secret};
 
-/// How many commands may wait for the engine.
-const COMMANDS: usize = 16;
 /// The interval of the sign of life during a start. Building modules and waiting for the venue take
 /// time.
 const ALIVE_EVERY: Duration = Duration::from_secs(1);
@@ -26,11 +26,13 @@ pub const TOKEN_FILE: &str = "admin.token";
 
 /// The server's side.
 pub struct AdminBridge {
-    pub server: Server,
+    server: Server,
+    /// The token's file, if this start made it.
+    token_file: Option<TokenFile>,
     pub heartbeat: Heartbeat,
     pub published: watch::Receiver<Arc<Published>>,
     /// The sender for commands of this process itself, such as the reload of a SIGHUP.
-    pub steer: mpsc::Sender<Steer>,
+    pub steer: SteerSender,
     publish: watch::Sender<Arc<Published>>,
     started: Instant,
 }
@@ -38,7 +40,7 @@ pub struct AdminBridge {
 /// The engine's side.
 pub struct AdminChannel {
     pub publish: watch::Sender<Arc<Published>>,
-    pub commands: mpsc::Receiver<Steer>,
+    pub commands: SteerReceiver,
     pub heartbeat: Heartbeat,
     /// When the process started.
     pub started: Instant,
@@ -61,18 +63,25 @@ impl AdminBridge {
     pub async fn open(config: &Config) -> Result<(Self, AdminChannel), LiveError> {
         let data_dir = &config.run.data_dir;
         let file = data_dir.join(TOKEN_FILE);
-        let token = match token(config.admin.token.as_ref(), &file)? {
-            Some(token) => token,
-            None => Token::read_or_create(&file)?,
-        };
         let mut settings = Settings::new(data_dir);
-        if let Some(listen) = config.admin.listen {
-            settings.listen = listen;
+        settings.open_metrics = config.admin.open_metrics;
+        let mut token_file = None;
+        match (config.admin.listen, &config.admin.token) {
+            (Some(listen), Some(secret)) => {
+                settings.tcp = Some(Tcp::new(listen, configured_token(secret)?));
+            }
+            (Some(listen), None) => {
+                settings.tcp = Some(Tcp::new(listen, Token::create(&file)?));
+                token_file = Some(TokenFile(file));
+            }
+            // The socket needs no token. One that an earlier start made must not stay.
+            (None, None) => drop(TokenFile(file)),
+            (None, Some(secret)) => drop(configured_token(secret)?),
         }
         let (started, since_ms) = (Instant::now(), wall_ms());
         let first = nothing_yet(config.run.mode, since_ms);
         let (publish, published) = watch::channel(Arc::new(first));
-        let (steer, commands) = mpsc::channel(COMMANDS);
+        let (steer, commands) = steering();
         let heartbeat = Heartbeat::new();
         let served = Served {
             published: published.clone(),
@@ -80,9 +89,10 @@ impl AdminBridge {
             heartbeat: heartbeat.clone(),
             metrics: Metrics::install()?,
         };
-        let server = Server::start(settings, token, served).await?;
+        let server = Server::start(settings, served).await?;
         let admin_bridge = Self {
             server,
+            token_file,
             heartbeat: heartbeat.clone(),
             published,
             steer,
@@ -99,32 +109,60 @@ impl AdminBridge {
         Ok((admin_bridge, admin_channel))
     }
 
-    /// Gives signs of life and updates the published time, until it is dropped.
-    pub async fn keep_alive(&self) {
-        loop {
-            self.heartbeat.mark();
-            let uptime = self.started.elapsed().as_millis();
-            self.publish.send_modify(|published| {
-                let status = &mut Arc::make_mut(published).status;
-                status.as_of_ms = wall_ms();
-                status.uptime_ms = u64::try_from(uptime).unwrap_or(u64::MAX);
-            });
-            tokio::time::sleep(ALIVE_EVERY).await;
+    /// Ends the admin server, and removes its files.
+    pub async fn stop(self) {
+        self.server.stop().await;
+        drop(self.token_file);
+    }
+
+    /// Gives signs of life and updates the published time, until the result is dropped. This is a
+    /// task of its own, because the `start` of a strategy may take seconds.
+    pub fn keep_alive(&self) -> Alive {
+        let (heartbeat, publish) = (self.heartbeat.clone(), self.publish.clone());
+        let started = self.started;
+        Alive(tokio::spawn(async move {
+            loop {
+                heartbeat.mark();
+                let uptime = started.elapsed().as_millis();
+                publish.send_modify(|published| {
+                    let status = &mut Arc::make_mut(published).status;
+                    status.as_of_ms = wall_ms();
+                    status.uptime_ms = u64::try_from(uptime).unwrap_or(u64::MAX);
+                });
+                tokio::time::sleep(ALIVE_EVERY).await;
+            }
+        }))
+    }
+}
+
+/// Signs of life during a start. They end when this value is dropped.
+pub struct Alive(JoinHandle<()>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A token's file that a start made. Dropping it removes the file.
+struct TokenFile(PathBuf);
+
+impl Drop for TokenFile {
+    fn drop(&mut self) {
+        match std::fs::remove_file(&self.0) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                let path = self.0.display();
+                tracing::warn!(%path, %error, "could not remove admin.token");
+            }
+            _ => {}
         }
     }
 }
 
-/// The token of the configuration, or else the one in the data folder. `None` before the first run
-/// made one.
-pub(super) fn token(secret: Option<&Secret>, file: &Path) -> Result<Option<Token>, LiveError> {
-    if let Some(secret) = secret {
-        let token = Token::from_text(secret.read()?.expose_secret(), "admin.token")?;
-        return Ok(Some(token));
-    }
-    match Token::read(file) {
-        Err(TokenError::File { error, .. }) if error.kind() == ErrorKind::NotFound => Ok(None),
-        read => Ok(Some(read?)),
-    }
+/// The token of the configuration.
+pub(super) fn configured_token(secret: &Secret) -> Result<Token, LiveError> {
+    let text = secret.read()?;
+    Ok(Token::from_text(text.expose_secret(), "admin.token")?)
 }
 
 fn wall_ms() -> i64 {

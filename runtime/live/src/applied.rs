@@ -1,4 +1,4 @@
-//! The reply to a command of the operator: what changed, and what is still pending.
+//! The reply to a command of the operator: the changes, and the work that is still pending.
 
 use windvane_admin::Applied;
 use windvane_model::StrategyId;
@@ -62,7 +62,7 @@ impl EventLoop {
             since_ms: self.services.publication.since_ms(),
             pending: pending.join("; "),
             strategy: strategy.and_then(|one| row(usize::from(one.0))),
-            changes: Vec::new(),
+            ..Applied::default()
         }
     }
 }

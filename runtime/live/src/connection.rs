@@ -25,6 +25,8 @@ use windvane_config::{
 
 /// How long to wait until a file contains its first line.
 const LINE_WITHIN: Duration = Duration::from_secs(5);
+/// Longest file of a venue's line, bytes. The line has some 300 bytes for each account.
+const LINE_BYTES_MAX: u64 = 4 << 20;
 /// Pause between two reads of that file.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -324,17 +326,27 @@ fn wallet(setting: &'static str, source: &KeySource) -> Result<Wallet, Connectio
 }
 
 /// The line that a simulated venue prints when it is ready: its addresses and accounts.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct VenueLine {
-    #[serde(skip)]
     file: String,
+    public: PublicLine,
+    accounts: Vec<LineAccount>,
+}
+
+/// The part of the line that contains no keys.
+#[derive(Clone, Debug, Deserialize)]
+struct PublicLine {
     spot: LineAddresses,
     futures: LineAddresses,
     chain: String,
     rpc: String,
-    accounts: Vec<LineAccount>,
     #[serde(rename = "loginSentence")]
     login_sentence: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct LineAccounts {
+    accounts: Vec<LineAccount>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -362,33 +374,38 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretString, D:
     Ok(SecretString::from(text.as_str()))
 }
 
-impl VenueLine {
-    /// Reads the first line of a file. Waits a moment for it, because a venue that has just started
-    /// may not have written it yet.
-    pub fn read(file: &Path) -> Result<Self, ConnectionError> {
-        let name = file.display().to_string();
-        let refuse = |reason: String| ConnectionError::Line {
-            file: name.clone(),
-            reason,
-        };
-        let begin = Instant::now();
-        let text = loop {
-            let read = std::fs::read_to_string(file);
-            let text = Zeroizing::new(read.map_err(|error| refuse(error.to_string()))?);
-            if text.contains('\n') || text.ends_with('}') || begin.elapsed() >= LINE_WITHIN {
-                break text;
-            }
-            std::thread::sleep(LOOK_EVERY);
-        };
-        let line = text.lines().next().unwrap_or_default();
-        let mut read: Self =
-            serde_json::from_str(line).map_err(|error| refuse(error.to_string()))?;
-        read.file = name;
-        Ok(read)
-    }
+/// Reads the first line of a file. Waits a moment for it, because a venue that has just started may
+/// not have written it yet.
+fn first_line<T>(
+    file: &Path,
+    read: impl FnOnce(&str) -> serde_json::Result<T>,
+) -> Result<T, ConnectionError> {
+    let refuse = |reason: String| ConnectionError::Line {
+        file: file.display().to_string(),
+        reason,
+    };
+    let begin = Instant::now();
+    let text = loop {
+        let read = windvane_files::read_text_bounded(file, LINE_BYTES_MAX);
+        let text = Zeroizing::new(read.map_err(|error| refuse(error.to_string()))?);
+        if text.contains('\n') || text.ends_with('}') || begin.elapsed() >= LINE_WITHIN {
+            break text;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    };
+    let line = text.lines().next().unwrap_or_default();
+    read(line).map_err(|error| refuse(error.to_string()))
+}
 
-    /// Settings to connect to that venue with one of its accounts, numbered from 0.
-    pub fn settings(&self, config: &Config, account: usize) -> Result<Settings, ConnectionError> {
+/// Settings to connect to the simulated venue of this line, without any key: a process that does not
+/// sign must not keep one.
+pub fn line_settings(file: &Path, config: &Config) -> Result<Settings, ConnectionError> {
+    let line: PublicLine = first_line(file, |line| serde_json::from_str(line))?;
+    line.settings(config)
+}
+
+impl PublicLine {
+    fn settings(&self, config: &Config) -> Result<Settings, ConnectionError> {
         let mut config = config.clone();
         let venue = &mut config.venue;
         for (endpoint, line) in [
@@ -403,11 +420,31 @@ impl VenueLine {
         venue.chain.rest = Some(self.chain.clone());
         venue.rpc.rest = Some(self.rpc.clone());
         let mut settings = settings(&config)?;
-        settings.credentials = self.credentials(account)?;
         let given = &mut settings.dialect.brand.login_sentence;
         let own = self.login_sentence.as_deref();
         let own = own.map(|text| sentence::without_space(text).to_owned());
         *given = given.take().or(own);
+        Ok(settings)
+    }
+}
+
+impl VenueLine {
+    /// Reads the first line of a file.
+    pub fn read(file: &Path) -> Result<Self, ConnectionError> {
+        let (public, LineAccounts { accounts }) = first_line(file, |line| {
+            Ok((serde_json::from_str(line)?, serde_json::from_str(line)?))
+        })?;
+        Ok(Self {
+            file: file.display().to_string(),
+            public,
+            accounts,
+        })
+    }
+
+    /// Settings to connect to that venue with one of its accounts, numbered from 0.
+    pub fn settings(&self, config: &Config, account: usize) -> Result<Settings, ConnectionError> {
+        let mut settings = self.public.settings(config)?;
+        settings.credentials = self.credentials(account)?;
         Ok(settings)
     }
 
@@ -558,10 +595,13 @@ mod tests {
         let key = || SecretString::from("01".repeat(32));
         let line = VenueLine {
             file: String::new(),
-            spot: both(1),
-            futures: both(2),
-            chain: "http://127.0.0.1:3".to_owned(),
-            rpc: "http://127.0.0.1:4".to_owned(),
+            public: PublicLine {
+                spot: both(1),
+                futures: both(2),
+                chain: "http://127.0.0.1:3".to_owned(),
+                rpc: "http://127.0.0.1:4".to_owned(),
+                login_sentence: None,
+            },
             accounts: vec![LineAccount {
                 api_key: key(),
                 api_secret: key(),
@@ -569,7 +609,6 @@ mod tests {
                 user_key: key(),
                 signer_key: key(),
             }],
-            login_sentence: None,
         };
         for profile in Profile::ALL {
             let config = config(&format!("[venue]\nprofile = \"{profile}\""));

@@ -20,6 +20,7 @@ use super::error::LiveError;
 use super::market::{Market, Playing};
 use super::player::Player;
 use super::results::Results;
+use super::signer::Keeping;
 use super::{startup_steps, venue_wait};
 use crate::bans;
 use windvane_backtest::{Progress, load};
@@ -31,7 +32,7 @@ use windvane_session::paper::{Links, Paper};
 /// The environment of a run.
 pub enum Environment {
     /// A venue. With `run.mode = "live"` the account is the venue's, else it is simulated.
-    Venue(Client),
+    Venue(Client, Option<Arc<Keeping>>),
     /// Recordings.
     Recordings(Recorded),
 }
@@ -64,11 +65,15 @@ impl Environment {
         names: &[InstrumentName],
         (directory, admin_channel): (&Arc<Directory>, &AdminChannel),
     ) -> Result<(Self, Discovered), LiveError> {
-        let settings = match market {
-            Market::Venue(settings) => *settings,
+        let (settings, signer) = match market {
+            Market::Venue(settings, signer) => (*settings, signer),
             Market::Recordings(playing) => return recorded(config, playing, names).await,
         };
         let client = Client::new(settings)?;
+        let signer = signer
+            .map(|signer| signer.keep())
+            .transpose()?
+            .map(Arc::new);
         bans::keep(&client, directory);
         bans::heed(&client, &config.run.data_dir);
         bans::sit_out(&client, &startup_steps::surfaces(names), |text| {
@@ -85,7 +90,8 @@ impl Environment {
         };
         let plan = || weights::keep(client.gateway(), wants()).map_err(LiveError::from);
         let terms = startup_steps::terms(config, names);
-        let (known, clock) = startup_steps::find_out(config, &client, terms, plan).await?;
+        let (known, clock) =
+            startup_steps::find_out(config, &client, (terms, signer.as_deref()), plan).await?;
         let found = Discovered {
             instruments: known.instruments,
             assets: known.assets,
@@ -93,13 +99,21 @@ impl Environment {
             requests: Some(known.requests),
             clock,
         };
-        Ok((Self::Venue(client), found))
+        Ok((Self::Venue(client, signer), found))
     }
 
     /// The client of the venue; `None` on recordings.
     pub fn client(&self) -> Option<Client> {
         match self {
-            Self::Venue(client) => Some(client.clone()),
+            Self::Venue(client, _) => Some(client.clone()),
+            Self::Recordings(_) => None,
+        }
+    }
+
+    /// The signer process; `None` if this process signs itself, or not at all.
+    pub fn signer(&self) -> Option<&Arc<Keeping>> {
+        match self {
+            Self::Venue(_, signer) => signer.as_ref(),
             Self::Recordings(_) => None,
         }
     }
@@ -152,7 +166,7 @@ impl Environment {
         let balances = assembly::balances(&config.sim, assets);
         let terms = assembly::venue_config(config, &balances);
         let mut links = links(config)?;
-        links.gap_blinds = matches!(self, Self::Venue(_));
+        links.gap_blinds = matches!(self, Self::Venue(..));
         let instruments = instruments.to_vec();
         let paper = match paper {
             Some(paper) => paper.succeed(terms, instruments, assets, links)?,
@@ -171,7 +185,7 @@ impl Environment {
         names: &[InstrumentName],
         (adapter_names, now): (&Names, Time),
     ) -> Result<Option<PublicStreams>, LiveError> {
-        let Self::Venue(client) = self else {
+        let Self::Venue(client, _) = self else {
             return Ok(None);
         };
         let surfaces = startup_steps::surfaces(names);
@@ -182,7 +196,7 @@ impl Environment {
 
     /// Logs when the venue stops accepting requests, in a live run.
     pub fn watch_stops(&self, config: &Config, names: &[InstrumentName]) {
-        if let (Self::Venue(client), Mode::Live) = (self, config.run.mode) {
+        if let (Self::Venue(client, _), Mode::Live) = (self, config.run.mode) {
             let surfaces = startup_steps::surfaces(names);
             tokio::spawn(venue_wait::watch(client.clone(), surfaces));
         }

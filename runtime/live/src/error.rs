@@ -183,10 +183,18 @@ impl LiveError {
             | Self::Stream(_)
             | Self::Secret(_)
             | Self::Token(windvane_admin::TokenError::Text { .. })
+            | Self::Admin(
+                windvane_admin::StartError::NotLoopback(_)
+                | windvane_admin::StartError::Bind { .. },
+            )
             | Self::Played { .. }
             | Self::Paper(_)
             | Self::Latency
             | Self::NoAccount
+            | Self::Lock(
+                windvane_journal::LockError::NotPrivate { .. }
+                | windvane_journal::LockError::NotAJournal { .. },
+            )
             | Self::AnotherInstance { .. }
             | Self::OtherMode(_)
             | Self::Overbooked(_) => true,

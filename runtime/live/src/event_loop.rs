@@ -17,12 +17,16 @@ use super::loop_state::{EventLoop, Finish, SENT_AFTER, State};
 use super::mailbox::{CallOutcome, Disk, LoopEvent, Wake};
 use super::notice_log;
 use super::services::Services;
+use super::signer::SignerLink;
 use super::unowned_positions;
 use windvane_config::Leave;
 /// How often commands are read and the state is published.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 /// A healthy disk writes an order's record in less time.
 const LOOK_OUT: Duration = Duration::from_millis(2);
+/// After this much work the tasks of the thread have a turn, so that connections make progress
+/// while events follow without a pause.
+const WORK: Duration = Duration::from_millis(1);
 /// How often the code path of an order is rehearsed while the thread polls.
 const REHEARSE_EVERY: Duration = Duration::from_micros(200);
 
@@ -31,12 +35,18 @@ impl EventLoop {
     pub async fn run(mut self) -> Finish {
         let mut state = State::default();
         self.perform(&mut state).await;
+        let mut worked = Duration::ZERO;
         let ended = loop {
-            match self.next().await {
+            let wake = self.next().await;
+            let begin = Instant::now();
+            match wake {
                 Wake::Event(event) => self.handle_event(event, &mut state).await,
                 Wake::Disk(Disk::Journal(event)) => self.take_journal(event, &mut state).await,
                 Wake::Disk(Disk::KillSwitch(result)) => {
                     self.handle(Input::KillSwitch(result), &mut state).await;
+                }
+                Wake::Signed((id, prepared)) => {
+                    self.handle(Input::Signed(id, prepared), &mut state).await;
                 }
                 Wake::TimeOver => {}
                 Wake::Closed => break Ended::Hurried,
@@ -44,6 +54,11 @@ impl EventLoop {
             self.keep_time(&mut state).await;
             if let Some(ended) = state.ended {
                 break ended;
+            }
+            worked += begin.elapsed();
+            if worked >= WORK {
+                worked = Duration::ZERO;
+                tokio::task::yield_now().await;
             }
         };
         self.finish(ended, state).await
@@ -114,14 +129,16 @@ impl EventLoop {
         self.inbox.wait(pause.saturating_sub(begin.elapsed())).await
     }
 
-    /// How long the thread polls before it sleeps.
+    /// How long the thread polls before it sleeps: while an order waits for the disk or a request for
+    /// its signature, waking up would take longer.
     fn busy_poll_time(&self) -> Duration {
         let lately = |at: Time| self.clock.moment(at).elapsed() < LOOK_OUT;
+        let signs = |signer: &SignerLink| signer.client.asked_within(LOOK_OUT);
+        let awaits_disk =
+            self.session.driver().waiting() > 0 && self.session.newest_block().is_some_and(lately);
         if self.busy_poll {
             Duration::MAX
-        } else if self.session.driver().waiting() > 0
-            && self.session.newest_block().is_some_and(lately)
-        {
+        } else if awaits_disk || self.signer.as_ref().is_some_and(signs) {
             LOOK_OUT
         } else {
             Duration::ZERO
@@ -147,7 +164,9 @@ impl EventLoop {
             }
             LoopEvent::CallEnded(id, outcome) => self.take_call_outcome(id, outcome, state).await,
             LoopEvent::Live(input) => self.handle(Input::Live(input), state).await,
-            LoopEvent::Reload(reload) => self.apply_reload(*reload, state).await,
+            LoopEvent::Reload(reload) => self.test_reload(*reload, state).await,
+            LoopEvent::Tested(tested) => self.apply_reload(*tested, state).await,
+            LoopEvent::Started(job) => self.end_start(*job, state).await,
             LoopEvent::Nudge => {}
         }
     }
@@ -235,8 +254,15 @@ impl EventLoop {
         self.handle(Input::Journal(event), state).await;
     }
 
-    /// Handles timers, the recording and the operator's commands.
+    /// Handles the operator's stop and commands, then the recording and the timers, which may call
+    /// strategies.
     async fn keep_time(&mut self, state: &mut State) {
+        if self.stop.try_recv().is_ok() {
+            self.begin_stop(state).await;
+        }
+        while let Some(steer) = self.services.next_command() {
+            self.command(steer, state).await;
+        }
         if self.player.is_some() {
             self.play(state).await;
         }
@@ -244,9 +270,7 @@ impl EventLoop {
         if due.is_some_and(|(due, _)| due <= self.clock.now()) {
             self.handle(Input::Timeout, state).await;
         }
-        while let Some(steer) = self.services.next_command() {
-            self.command(steer, state).await;
-        }
+        self.next_start(state).await;
         self.answer_commands(state);
         let lag = self.lag();
         self.services.publish(&self.session, lag, false);
@@ -255,9 +279,6 @@ impl EventLoop {
             .pop_front_if(|(handed, _)| handed.elapsed() >= SENT_AFTER)
         {
             notice_log::sent(self.session.engine(), &request);
-        }
-        if self.stop.try_recv().is_ok() {
-            self.begin_stop(state).await;
         }
     }
 

@@ -5,7 +5,6 @@
 //! The file contains no keys, only digests of them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -14,12 +13,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use windvane_client::Settings;
 use windvane_model::Surface;
-use windvane_protocol::sign::Wallet;
+use windvane_protocol::sign::{Credentials, Wallet};
 
 use windvane_session::venue_surface;
 
 /// The file in the data folder.
 const FILE: &str = "account";
+/// The file has some hundred bytes.
+const BYTES_MAX: u64 = 64 << 10;
 
 /// The operator's choice if the folder belongs to another account.
 pub const WHAT_TO_DO: &str = "`windvane resume` goes on with its positions and states; to begin \
@@ -38,6 +39,34 @@ pub struct Identity {
     api_key: Option<String>,
 }
 
+/// Digests that name an account. They contain no key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountDigests {
+    user: Option<String>,
+    api_key: Option<String>,
+}
+
+impl AccountDigests {
+    /// The account of these keys.
+    pub fn of(keys: &Credentials) -> Self {
+        let wallet = keys.wallet.as_ref().map(Wallet::address);
+        let user = keys.user.or(wallet).map(|user| user.to_string());
+        let api_key = keys.api_key.as_ref().map(|key| key.key.expose_secret());
+        Self {
+            user: user.map(|user| digest("user", &user.to_lowercase())),
+            api_key: api_key.map(|key| digest("api_key", key)),
+        }
+    }
+
+    /// Whether both name the same account. With the same wallet, a new key is not a new account.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (&self.user, &other.user) {
+            (Some(one), Some(other)) => one == other,
+            _ => self.api_key == other.api_key,
+        }
+    }
+}
+
 impl Identity {
     /// The identity of a client with these settings.
     pub fn of(settings: &Settings, surfaces: &[Surface]) -> Self {
@@ -46,14 +75,21 @@ impl Identity {
             let host = address.host_str()?;
             Some((surface.as_str().to_owned(), host.to_owned()))
         };
-        let keys = &settings.credentials;
-        let wallet = keys.wallet.as_ref().map(Wallet::address);
-        let user = keys.user.or(wallet).map(|user| user.to_string());
-        let api_key = keys.api_key.as_ref().map(|key| key.key.expose_secret());
+        let hosts = surfaces.iter().filter_map(host).collect();
+        let identity = Self {
+            hosts,
+            ..Self::default()
+        };
+        identity.with_account(&AccountDigests::of(&settings.credentials))
+    }
+
+    /// The identity with another account: that of the signer's keys.
+    pub fn with_account(self, account: &AccountDigests) -> Self {
+        let AccountDigests { user, api_key } = account.clone();
         Self {
-            hosts: surfaces.iter().filter_map(host).collect(),
-            user: user.map(|user| digest("user", &user.to_lowercase())),
-            api_key: api_key.map(|key| digest("api_key", key)),
+            user,
+            api_key,
+            ..self
         }
     }
 
@@ -77,11 +113,11 @@ impl Identity {
         let moved = self.hosts.iter().find_map(|(surface, host)| {
             let before = known.hosts.get(surface).filter(|before| *before != host)?;
             Some(format!(
-                "run.data_dir is of another venue: its {surface} host was {before}, and is {host}"
+                "run.data_dir belongs to another venue: its {surface} host was {before}, and is {host}"
             ))
         });
         moved.or_else(|| {
-            let others = "run.data_dir is of another account";
+            let others = "run.data_dir belongs to another account";
             match (&self.user, &known.user, &self.api_key, &known.api_key) {
                 // With the same wallet, a new key is not a new account.
                 (Some(now), Some(before), ..) => {
@@ -117,7 +153,7 @@ impl Identity {
 }
 
 fn read(data_dir: &Path) -> io::Result<Option<Identity>> {
-    match fs::read(data_dir.join(FILE)) {
+    match windvane_files::read_bounded(&data_dir.join(FILE), BYTES_MAX) {
         Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -130,6 +166,7 @@ fn digest(what: &str, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -140,6 +177,18 @@ mod tests {
             user: user.map(|user| digest("user", user)),
             api_key: api_key.map(|key| digest("api_key", key)),
         }
+    }
+
+    #[test]
+    fn a_pipe_as_the_file_of_the_account_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(folder.path().join(FILE))
+            .status();
+        assert!(made.unwrap().success());
+        let own = identity("a.example", Some("0xuser"), None);
+        let reason = own.difference(folder.path()).unwrap();
+        assert!(reason.contains("cannot be read: is a pipe"), "{reason}");
     }
 
     #[test]
@@ -177,5 +226,20 @@ mod tests {
         assert_eq!(differs(&accepted), "");
         fs::write(&file, "{").unwrap();
         assert!(differs(&accepted).contains("cannot be read"));
+    }
+
+    #[test]
+    fn a_new_key_of_the_same_wallet_is_the_same_account_for_the_signer() {
+        let digests = |user: Option<&str>, key: &str| AccountDigests {
+            user: user.map(str::to_owned),
+            api_key: Some(key.to_owned()),
+        };
+        let first = digests(Some("wallet"), "one");
+        assert!(first.is_same(&digests(Some("wallet"), "two")));
+        assert!(!first.is_same(&digests(Some("other"), "one")));
+        // Without a wallet, the key names the account.
+        let first = digests(None, "one");
+        assert!(first.is_same(&digests(None, "one")));
+        assert!(!first.is_same(&digests(None, "two")));
     }
 }

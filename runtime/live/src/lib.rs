@@ -10,11 +10,15 @@ mod admin_bridge;
 mod applied;
 pub mod bans;
 mod blocking;
+mod call_watch;
+mod cancels;
 pub mod check;
 pub(crate) mod clock;
 mod closes;
+pub mod confinement;
 pub mod connection;
 mod cores;
+mod cpu_account;
 mod cpu_latency;
 mod environment;
 mod error;
@@ -43,6 +47,7 @@ pub mod retention;
 mod running;
 mod services;
 mod show;
+pub mod signer;
 mod sockets;
 mod startup;
 pub mod startup_steps;
@@ -57,8 +62,8 @@ pub mod watchdog;
 use std::sync::{Arc, OnceLock};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
-use windvane_admin::{Command, Notifier, Steer};
+use tokio::sync::oneshot;
+use windvane_admin::{Command, Notifier, Steer, SteerSender};
 use windvane_journal::Directory;
 
 use windvane_config::Config;
@@ -67,6 +72,7 @@ use windvane_report::Summary;
 use admin_bridge::AdminBridge;
 pub use admin_bridge::TOKEN_FILE;
 pub use error::LiveError;
+pub use identity::AccountDigests;
 pub use market::{Market, Playing};
 pub use new_config::ReadConfig;
 pub use player::Pace;
@@ -104,11 +110,12 @@ pub async fn run(
         take_over,
         known: &known,
     };
+    let alive = admin_bridge.keep_alive();
     let began = tokio::select! {
         began = startup::start(config, market, parts) => Some(began?),
         () = signals.next() => None,
-        () = admin_bridge.keep_alive() => None,
     };
+    drop(alive);
     let ended = match began {
         Some(mut running) => tokio::select! {
             ended = running.wait(&mut signals) => ended,
@@ -118,7 +125,7 @@ pub async fn run(
         None => unreached(known.into_inner()),
     };
     notifier.stopping();
-    admin_bridge.server.stop().await;
+    admin_bridge.stop().await;
     ended
 }
 
@@ -132,21 +139,15 @@ fn unreached(known: Option<String>) -> Result<Option<Summary>, LiveError> {
 }
 
 /// Handles SIGHUP like `windvane reload`. Returns when no signal can come any more.
-async fn reload_on_hangup(
-    hangups: &mut Signal,
-    commands: &mpsc::Sender<Steer>,
-    notifier: &Notifier,
-) {
+async fn reload_on_hangup(hangups: &mut Signal, commands: &SteerSender, notifier: &Notifier) {
     while hangups.recv().await.is_some() {
         notifier.reloading();
         let (answer, answered) = oneshot::channel();
-        let steer = Steer {
-            command: Command::Reload,
-            strategy: None,
-            config: None,
-            answer,
-        };
-        if commands.send(steer).await.is_ok() {
+        if commands
+            .send(Steer::new(Command::Reload, answer))
+            .await
+            .is_ok()
+        {
             // The engine's thread logs the result.
             let _ = answered.await;
         }

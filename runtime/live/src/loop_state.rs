@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use windvane_admin::Steer;
 use windvane_admin::view::JournalLag;
 use windvane_journal::Journal;
-use windvane_model::{Request, StrategyId};
+use windvane_model::{OrderSeq, Request, StrategyId};
 use windvane_session::recovery::UnownedPosition;
-use windvane_session::{Ended, Session};
+use windvane_session::{Ended, ReloadStarts, Session};
 
 use super::clock::Clock;
 use super::cpu_latency::CpuLatency;
@@ -21,6 +21,7 @@ use super::mailbox::Inbox;
 use super::player::Player;
 use super::results::Results;
 use super::services::Services;
+use super::signer::SignerLink;
 use super::sockets::Sockets;
 use windvane_report::{ResultError, Summary};
 
@@ -34,6 +35,8 @@ pub struct EventLoop {
     pub journal: Journal,
     /// Sends requests to the venue; `None` on recordings.
     pub http: Option<Http>,
+    /// Signs requests in another process; `None` if the keys of this process sign.
+    pub signer: Option<SignerLink>,
     /// The connections of user streams.
     pub sockets: Option<Sockets>,
     /// Plays the recordings, if they are the market.
@@ -74,11 +77,27 @@ pub(super) struct State {
     /// sent when its reply arrives, or after [`SENT_AFTER`]: the client replies sooner for an order
     /// that it does not send.
     pub(super) sent: VecDeque<(Instant, Request)>,
-    /// A configuration is being read again.
+    /// A reload is not over yet.
     pub(super) reloading: bool,
+    /// A reload that was applied, while its strategies start.
+    pub(super) applied_reload: Option<AppliedReload>,
+    /// Commands that resume a strategy after quarantine, while it starts.
+    pub(super) resuming: Vec<(StrategyId, Steer)>,
     /// Commands that are carried out except for the write of their kill switch, each with its time.
     pub(super) carried_out: Vec<CarriedOut>,
     pub(super) ended: Option<Ended>,
+}
+
+/// A reload that was applied. Some of its strategies start.
+pub(super) struct AppliedReload {
+    pub(super) steer: Steer,
+    pub(super) changes: Vec<String>,
+    /// The starts that have not begun.
+    pub(super) starts: ReloadStarts<LiveGuests>,
+    /// How many starts have begun and are not over.
+    pub(super) running: usize,
+    /// The strategies that failed to start, as text.
+    pub(super) failed: Vec<String>,
 }
 
 /// A command that is carried out except for the write of its kill switch.
@@ -87,6 +106,8 @@ pub struct CarriedOut {
     pub(super) strategy: Option<StrategyId>,
     /// A note about the result for the operator.
     pub(super) note: String,
+    /// The orders that it cancels, if it is a halt or a flatten.
+    pub(super) cancels: Vec<OrderSeq>,
     pub(super) since: Instant,
 }
 

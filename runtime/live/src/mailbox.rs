@@ -1,5 +1,5 @@
 //! The queue into the engine's thread: all events, in the order of their arrival. Events of the
-//! disk have their own queue, because they must never wait or be lost.
+//! disk and replies of the signer have their own queues, because they must never wait or be lost.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,11 @@ use windvane_client_core::gateway::{Answer, Failure};
 use windvane_journal::Event as JournalEvent;
 use windvane_model::Surface;
 use windvane_model::live::LiveInput;
-use windvane_session::{CallAnswer, CallId};
+use windvane_protocol::sign::{PrepareError, Prepared};
+use windvane_session::{CallAnswer, CallId, StartJob};
 
-use super::new_config::Reload;
+use super::guests::LiveGuests;
+use super::new_config::{Reload, TestedReload};
 
 /// How many events may wait for the engine. A sender waits while the queue is full.
 const CAPACITY: usize = 65_536;
@@ -34,6 +36,10 @@ pub enum LoopEvent {
     Live(LiveInput),
     /// A configuration was read again.
     Reload(Box<Reload>),
+    /// The new instances of a reload were tested.
+    Tested(Box<TestedReload>),
+    /// The start of a strategy is over.
+    Started(Box<StartJob<LiveGuests>>),
     /// No event: wakes the thread to look for a command or a request to stop.
     Nudge,
 }
@@ -83,6 +89,7 @@ impl CallOutcome {
 pub struct Mailbox {
     events: Sender<LoopEvent>,
     disk: UnboundedSender<Disk>,
+    signed: UnboundedSender<Signed>,
 }
 
 /// The engine's end of the queue.
@@ -90,7 +97,11 @@ pub struct Mailbox {
 pub struct Inbox {
     events: Receiver<LoopEvent>,
     disk: UnboundedReceiver<Disk>,
+    signed: UnboundedReceiver<Signed>,
 }
+
+/// The signer's reply for a call.
+pub type Signed = (CallId, Result<Prepared, PrepareError>);
 
 /// The result of waiting for an event.
 #[derive(Debug)]
@@ -99,6 +110,8 @@ pub enum Wake {
     Event(LoopEvent),
     /// An event of the disk.
     Disk(Disk),
+    /// A reply of the signer.
+    Signed(Signed),
     /// The time is over.
     TimeOver,
     /// No event can come any more.
@@ -109,10 +122,16 @@ pub enum Wake {
 pub fn mailbox() -> (Mailbox, Inbox) {
     let (events, receiver) = channel(CAPACITY);
     let (disk, of_disk) = unbounded_channel();
-    let mailbox = Mailbox { events, disk };
+    let (signed, of_signer) = unbounded_channel();
+    let mailbox = Mailbox {
+        events,
+        disk,
+        signed,
+    };
     let inbox = Inbox {
         events: receiver,
         disk: of_disk,
+        signed: of_signer,
     };
     (mailbox, inbox)
 }
@@ -135,6 +154,11 @@ impl Mailbox {
         let _ = self.disk.send(event);
     }
 
+    /// Sends a reply of the signer. Never waits: an order must not wait for market data.
+    pub fn signed(&self, signed: Signed) {
+        let _ = self.signed.send(signed);
+    }
+
     /// Wakes the engine's thread. If the queue is full, the thread is awake anyway.
     pub fn nudge(&self) {
         let _ = self.events.try_send(LoopEvent::Nudge);
@@ -152,6 +176,7 @@ impl Inbox {
         tokio::select! {
             biased;
             Some(event) = self.disk.recv() => Wake::Disk(event),
+            Some(signed) = self.signed.recv() => Wake::Signed(signed),
             event = self.events.recv() => event.map_or(Wake::Closed, Wake::Event),
             () = tokio::time::sleep(at_most) => Wake::TimeOver,
         }
@@ -180,6 +205,9 @@ impl Inbox {
     pub fn ready(&mut self) -> Option<Wake> {
         if let Ok(event) = self.disk.try_recv() {
             return Some(Wake::Disk(event));
+        }
+        if let Ok(signed) = self.signed.try_recv() {
+            return Some(Wake::Signed(signed));
         }
         self.events.try_recv().ok().map(Wake::Event)
     }

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use super::player::Pace;
+use super::signer::Process;
 
 /// The source of a run's market data.
 #[derive(Debug)]
 pub enum Market {
-    /// The venue, through a client of these settings.
-    Venue(Box<windvane_client::Settings>),
+    /// The venue, through a client of these settings. If a signer signs, the settings have no keys.
+    Venue(Box<windvane_client::Settings>, Option<Box<Process>>),
     /// The recordings of `backtest.data`.
     Recordings(Playing),
 }

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use windvane_admin::{Refused, Steer};
 
+use super::guests::LiveGuests;
+use crate::confinement::unreachable_module;
 use windvane_build::modules::{self, Guest};
 use windvane_config::{Config, fixed_difference};
+use windvane_session::ReloadTrial;
 
 /// Reads the configuration in the same way as at the start, or returns the error as text. If the
 /// caller names a file, it must be the file of the start.
@@ -24,6 +27,24 @@ pub struct Reload {
 impl std::fmt::Debug for Reload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reload").finish_non_exhaustive()
+    }
+}
+
+/// A reload whose new instances were tested.
+pub struct TestedReload {
+    /// The command that asked for it.
+    pub steer: Steer,
+    /// The new configuration.
+    pub config: Config,
+    /// The difference, as text.
+    pub changes: Vec<String>,
+    /// The result of the test.
+    pub trial: ReloadTrial<LiveGuests>,
+}
+
+impl std::fmt::Debug for TestedReload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TestedReload").finish_non_exhaustive()
     }
 }
 
@@ -72,6 +93,10 @@ pub fn read(
             refused,
             config: Some(Box::new(config)),
         });
+    }
+    if let Some((error, what_to_do)) = unreachable_module(old, &config) {
+        let what_to_do = what_to_do.to_owned();
+        return Err(Refused { error, what_to_do }.into());
     }
     let guests = modules::load(&config, &mut |step| tracing::info!(step, "building"));
     let guests = guests.map_err(|error| Refused {

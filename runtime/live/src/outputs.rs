@@ -72,8 +72,10 @@ impl EventLoop {
                 }
             }
             Output::Sign(id, unsigned) => {
-                // A signer process would sign later; the keys of this process sign at once.
-                if let Some(requests) = self.session.requests() {
+                if let Some(signer) = &self.signer {
+                    // The reply comes through the mailbox.
+                    signer.client.sign(id, &unsigned);
+                } else if let Some(requests) = self.session.requests() {
                     let prepared = requests.gateway().sign(&unsigned);
                     let now = self.clock.now();
                     self.session.handle(now, Input::Signed(id, prepared));

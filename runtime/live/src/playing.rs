@@ -22,7 +22,8 @@ impl EventLoop {
     /// How long to wait for the recording's next event; `None` if no recording is played.
     pub(super) fn pause_of_playing(&mut self) -> Option<Duration> {
         let next = self.next_of_playing()?;
-        if self.session.is_behind() {
+        // A recording waits for the start of a strategy: at full speed it would pass minutes.
+        if self.session.is_behind() || self.session.is_starting() {
             return Some(JOURNAL_PAUSE);
         }
         let time = self.session.time(self.clock.now());
@@ -46,7 +47,8 @@ impl EventLoop {
             let due = next.max(time);
             let waits = |player: &mut Player| !player.wait(time, due).is_zero();
             let done = is_stopping && self.session.engine().has_stopped();
-            if done || next == Time::NEVER || self.session.is_behind() {
+            let waits_for_others = self.session.is_behind() || self.session.is_starting();
+            if done || next == Time::NEVER || waits_for_others {
                 return;
             }
             if self.player.as_mut().is_some_and(waits) {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use windvane_admin::metrics::table;
 use windvane_admin::view::{JournalLag, Status};
-use windvane_admin::{Heartbeat, Published, Steer};
+use windvane_admin::{Heartbeat, Published, Steer, SteerReceiver};
 use windvane_client::Client;
 use windvane_engine::Engine;
 use windvane_journal::{Directory, Keep};
@@ -17,6 +17,7 @@ use windvane_model::run_state::{KillSwitch, RunState};
 use windvane_model::{Notice, Surface, Time};
 use windvane_session::{Guests, Module, Session, venue_surface};
 
+use super::guests::LiveGuests;
 use super::heartbeats::Troubles;
 use super::kill_switch_file::KillSwitchFile;
 use super::mailbox::Mailbox;
@@ -24,6 +25,7 @@ use super::new_config::ReadConfig;
 use super::not_sent::NotSent;
 use super::unsettled::Unsettled;
 use super::{closes, forced, notice_log, retention, show, terms, venue_wait};
+use crate::signer::Reach;
 use crate::watchdog::Keeper;
 use windvane_config::{Config, Leave, Mode};
 use windvane_report::utc::utc_text;
@@ -42,7 +44,7 @@ pub struct Services {
     pub surfaces: Vec<Surface>,
     pub mailbox: Mailbox,
     pub publish: watch::Sender<Arc<Published>>,
-    pub commands: mpsc::Receiver<Steer>,
+    pub commands: SteerReceiver,
     pub heartbeat: Heartbeat,
     pub directory: Arc<Directory>,
     /// Which segments of the journal are kept.
@@ -64,6 +66,8 @@ pub struct Services {
     pub publication: StatusPublication,
     /// The watchdog process, if spot orders need one.
     pub keeper: Option<Keeper>,
+    /// Whether the signer process answers; `None` if this process signs.
+    pub signer: Option<Reach>,
 }
 
 /// Published values that do not come from the engine.
@@ -169,11 +173,11 @@ impl Services {
         notice_log::log_notice(engine, notice);
     }
 
-    /// The operator's next command. Commands whose caller gave up are skipped, except those that
+    /// The operator's next command, those that reduce risk first. Commands whose caller gave up are skipped, except those that
     /// reduce risk.
     pub fn next_command(&mut self) -> Option<Steer> {
         loop {
-            let steer = self.commands.try_recv().ok()?;
+            let steer = self.commands.try_recv()?;
             if steer.is_wanted() {
                 return Some(steer);
             }
@@ -181,7 +185,7 @@ impl Services {
     }
 
     /// Publishes the current state, unless it was published a moment ago.
-    pub fn publish<G: Guests>(&mut self, session: &Session<G>, journal: JournalLag, at_once: bool) {
+    pub fn publish(&mut self, session: &Session<LiveGuests>, journal: JournalLag, at_once: bool) {
         let now = Instant::now();
         self.heartbeat.mark_at(now);
         let lately = self
@@ -247,13 +251,21 @@ impl Services {
         }
     }
 
-    fn published<G: Guests>(&self, session: &Session<G>, journal: JournalLag) -> Published {
+    fn published(&self, session: &Session<LiveGuests>, journal: JournalLag) -> Published {
         let (driver, engine) = (session.driver(), session.engine());
         let strategies = show::strategies(engine, session.modules(), session.kill_switch());
         let orders = show::orders(driver);
         let uptime = self.publication.started.elapsed().as_millis();
+        let mut degraded_reasons = engine.describe_reasons(&engine.degraded_reasons());
+        let silent = self.signer.as_ref().and_then(Reach::degraded_reason);
+        let state = match engine.run_state() {
+            // Nothing can be sent, although the engine knows its state.
+            RunState::Ready if silent.is_some() => RunState::Degraded,
+            state => state,
+        };
+        degraded_reasons.extend(silent);
         let status = Status {
-            state: show::state(engine.run_state()),
+            state: show::state(state),
             reason: self.reason(session),
             mode: show::mode(self.mode),
             since_ms: self.publication.since_ms,
@@ -261,16 +273,19 @@ impl Services {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch: engine.epoch(),
             uptime_ms: u64::try_from(uptime).unwrap_or(u64::MAX),
-            degraded_reasons: engine.describe_reasons(&engine.degraded_reasons()),
+            degraded_reasons,
             trading: show::trading(engine, &self.not_sent),
             refusals: show::refusals(engine),
             forced_closes: forced::rows(engine),
             terms: terms::rows(engine),
             strategies: show::counts(&strategies),
+            cpu: driver.guests().cpu(),
             open_orders: show::own_orders(driver).count() as u64,
             journal,
             venue_waits: venue_wait::shown(engine),
             closes: closes::shown(engine),
+            // The admin server fills it in.
+            admin_problem: None,
         };
         Published {
             status,
@@ -284,6 +299,12 @@ impl Services {
     /// Why the run is in its state, as one text for people.
     pub fn reason<G: Guests>(&self, session: &Session<G>) -> String {
         let engine = session.engine();
+        if let Some(silent) = self.signer.as_ref().and_then(Reach::degraded_reason) {
+            return match engine.run_state() {
+                RunState::Ready => silent,
+                _ => format!("{silent}; {}", self.reason_of_state(session)),
+            };
+        }
         let reason = self.reason_of_state(session);
         let waits = venue_wait::shown(engine);
         let waits = waits.iter().map(venue_wait::describe);
@@ -309,7 +330,9 @@ impl Services {
         match engine.run_state() {
             RunState::Ready => {
                 let reasons = (session.kill_switch(), &self.not_sent);
-                let hindrances = show::hindrances(engine, session.modules(), reasons);
+                let mut hindrances = show::hindrances(engine, session.modules(), reasons);
+                let last = self.signer.as_ref().and_then(Reach::hindrance);
+                hindrances.extend(last.map(str::to_owned));
                 if hindrances.is_empty() {
                     "no problem is known; orders are sent".to_owned()
                 } else {

@@ -41,6 +41,7 @@ use super::player::Player;
 use super::recover;
 use super::running::Running;
 use super::services::{Services, StatusPublication};
+use super::signer::SignerLink;
 use super::sockets::Sockets;
 use super::thread::EngineThread;
 use super::unowned_positions;
@@ -186,6 +187,10 @@ impl Prepared<'_> {
         let http = clients
             .clone()
             .map(|clients| Http::new(clients, mailbox.clone(), clock));
+        let signer = self.environment.signer().map(|signer| SignerLink {
+            client: signer.client(thread.handle(), &mailbox),
+            process: Arc::clone(signer),
+        });
         let sockets = clients
             .as_ref()
             .map(|(own, _)| Sockets::new(own.clone(), mailbox.clone()));
@@ -218,7 +223,16 @@ impl Prepared<'_> {
             surfaces: &surfaces,
             is_streamed: self.environment.client().is_some(),
         };
-        let launched = left.launch(terms, |states| LiveGuests::new(guests, states))?;
+        let mut limited = Ok(());
+        let launched = left.launch(terms, |states| {
+            let mut guests = LiveGuests::new(guests, states);
+            // A run on recordings must give the same result on any machine.
+            if player.is_none() {
+                limited = guests.limit_time();
+            }
+            guests
+        })?;
+        limited?;
         let results = self.environment.results(config, launched.clock.at(now))?;
         let public =
             self.environment
@@ -255,6 +269,7 @@ impl Prepared<'_> {
             clock,
             journal,
             http,
+            signer,
             sockets,
             player,
             results,
@@ -276,7 +291,11 @@ impl Prepared<'_> {
         let client = self.environment.client();
         let client = client.filter(|_| self.config.run.mode == Mode::Live)?;
         let surfaces = startup_steps::surfaces(&self.names);
-        Some(Identity::of(client.settings(), &surfaces))
+        let identity = Identity::of(client.settings(), &surfaces);
+        Some(match self.environment.signer() {
+            Some(signer) => identity.with_account(&signer.facts().account),
+            None => identity,
+        })
     }
 
     /// A sentence about the difference if the saved state belongs to another account or venue.
@@ -333,7 +352,11 @@ impl Prepared<'_> {
         let plan = startup_steps::watchdog_plan(self.config, &self.names, epoch);
         let mailbox = mailbox.clone();
         let report = move |input| mailbox.post_blocking(LoopEvent::Live(input));
-        let arguments = self.watchdog.clone();
+        let mut arguments = self.watchdog.clone();
+        if let Some(signer) = self.environment.signer() {
+            let socket = ["--signer".into(), signer.socket().into()];
+            arguments.arguments.extend(socket);
+        }
         Ok(Some(Keeper::start(arguments, plan, client, report)?))
     }
 
@@ -343,6 +366,8 @@ impl Prepared<'_> {
         mailbox: Mailbox,
         kill_switch_file: KillSwitchFile,
     ) -> Services {
+        let wakes = mailbox.clone();
+        admin_channel.commands.wake_by(move || wakes.nudge());
         Services {
             handle: Handle::current(),
             client: self.environment.client(),
@@ -363,6 +388,10 @@ impl Prepared<'_> {
             unsettled: Unsettled::default(),
             publication: StatusPublication::new(admin_channel.started, admin_channel.since_ms),
             keeper: None,
+            signer: self
+                .environment
+                .signer()
+                .map(|signer| signer.reach().clone()),
         }
     }
 }

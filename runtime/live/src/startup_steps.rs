@@ -27,6 +27,7 @@ use super::clock::Clock;
 use super::exchange;
 use super::http::{self, Http, RuntimeClient};
 use super::mailbox::{self, CallOutcome, LoopEvent, Wake};
+use super::signer::{self, Keeping};
 use crate::connection::market_data;
 use windvane_config::assembly;
 use windvane_config::{self as config, Config, InstrumentName, Leave, MarketData, Stream};
@@ -63,19 +64,23 @@ pub fn find_account(config: &Config, names: &[InstrumentName]) -> Option<FindAcc
 
 /// Queries the venue until all that `terms` lists is known: instruments, clocks, the route of the
 /// futures account. Returns it with the clock that the requests use. Calls `limits_known` once the
-/// venue reported its limits.
+/// venue reported its limits. Without a signer, the client's keys sign.
 ///
 /// # Errors
 /// A response of the venue cannot be used, or `limits_known` failed.
 pub async fn find_out<E: From<StartupError>>(
     config: &Config,
     client: &Client,
-    terms: StartupTerms,
+    (terms, signer): (StartupTerms, Option<&Keeping>),
     limits_known: impl FnMut() -> Result<(), E>,
 ) -> Result<(StartupResult, Clock), E> {
     let clock = Clock::of(client.clock().local_us());
     let requests = Requests::new(
-        exchange::exchange(config, client.gateway().clone()),
+        exchange::signed(
+            config,
+            client.gateway().clone(),
+            signer::place(signer.is_some()),
+        ),
         RequestTerms {
             request: client.settings().timeouts.request,
             countdown: config.heartbeat.answer_within(),
@@ -85,7 +90,7 @@ pub async fn find_out<E: From<StartupError>>(
         0,
     );
     let startup = Startup::new(clock.now(), terms, requests);
-    let known = perform(startup, client, clock, limits_known).await?;
+    let known = perform(startup, client, (clock, signer), limits_known).await?;
     Ok((known, clock))
 }
 
@@ -93,7 +98,7 @@ pub async fn find_out<E: From<StartupError>>(
 async fn perform<E: From<StartupError>>(
     mut startup: Startup,
     client: &Client,
-    clock: Clock,
+    (clock, signer): (Clock, Option<&Keeping>),
     mut limits_known: impl FnMut() -> Result<(), E>,
 ) -> Result<StartupResult, E> {
     let way = RuntimeClient {
@@ -101,13 +106,18 @@ async fn perform<E: From<StartupError>>(
         client: client.clone(),
     };
     let (mailbox, mut inbox) = mailbox::mailbox();
+    let signer = signer.map(|signer| signer.client(&way.handle, &mailbox));
     let mut http = Http::new((way.clone(), way), mailbox, clock);
     loop {
         while let Some(output) = startup.poll_output() {
             match output {
                 StartupOutput::Sign(id, unsigned) => {
-                    let prepared = client.gateway().sign(&unsigned);
-                    startup.handle(clock.now(), StartupInput::Signed(id, prepared));
+                    if let Some(signer) = &signer {
+                        signer.sign(id, &unsigned);
+                    } else {
+                        let prepared = client.gateway().sign(&unsigned);
+                        startup.handle(clock.now(), StartupInput::Signed(id, prepared));
+                    }
                 }
                 StartupOutput::Send(call) => http.send(call),
                 StartupOutput::Abandon(id) => {
@@ -127,11 +137,15 @@ async fn perform<E: From<StartupError>>(
         let wake = inbox
             .wait(Duration::from_nanos(pause_ns.unsigned_abs()))
             .await;
-        if let Wake::Event(LoopEvent::CallEnded(id, outcome)) = wake {
-            http.remove(id);
-            pass_result(&mut startup, clock, id, outcome);
-        } else {
-            startup.handle(clock.now(), StartupInput::Timeout);
+        match wake {
+            Wake::Event(LoopEvent::CallEnded(id, outcome)) => {
+                http.remove(id);
+                pass_result(&mut startup, clock, id, outcome);
+            }
+            Wake::Signed((id, prepared)) => {
+                startup.handle(clock.now(), StartupInput::Signed(id, prepared));
+            }
+            _ => startup.handle(clock.now(), StartupInput::Timeout),
         }
     }
 }

@@ -4,11 +4,14 @@
 use std::time::{Duration, Instant};
 
 use windvane_admin::{Applied, Command as Word, Refused, Steer};
-use windvane_model::StrategyId;
 use windvane_model::input::Command;
-use windvane_session::{Freed, Input, Renewed, SaveState};
+use windvane_model::run_state::KillSwitch;
+use windvane_model::{OrderSeq, StrategyId};
+use windvane_session::{Input, Renewed, SaveState, StartJob, Started};
 
 use super::applied::joined;
+use super::cancels;
+use super::guests::LiveGuests;
 use super::loop_state::{CarriedOut, EventLoop, State};
 use super::unowned_positions;
 
@@ -36,37 +39,96 @@ impl EventLoop {
                 return;
             }
         };
-        let strategy = steer.strategy.as_deref();
-        tracing::warn!(?command, strategy, "received a command of the operator");
-        let done = match strategy {
+        let name = steer.strategy.clone();
+        tracing::warn!(
+            ?command,
+            strategy = name,
+            "received a command of the operator"
+        );
+        let cancels = if steer.command.cancels_orders() {
+            self.cancelled_by(name.as_deref())
+        } else {
+            Vec::new()
+        };
+        let (strategy, job) = match name {
             None => {
                 self.command_all(command, state).await;
-                Ok((None, String::new()))
+                (None, None)
             }
-            Some(name) => self.command_one(name, command, state).await,
+            Some(name) => match self.command_one(&name, command, state).await {
+                Ok((strategy, job)) => (Some(strategy), job),
+                Err(refused) => {
+                    drop(steer.answer.send(Err(refused)));
+                    return;
+                }
+            },
         };
-        match done {
-            Ok((strategy, note)) => state.carried_out.push(CarriedOut {
+        if let (Some(strategy), Some(job)) = (strategy, job) {
+            state.resuming.push((strategy, steer));
+            return self.start_beside(job);
+        }
+        state.carried_out.push(CarriedOut {
+            steer,
+            strategy,
+            note: String::new(),
+            cancels,
+            since: Instant::now(),
+        });
+    }
+
+    /// Replies to the command that resumed a strategy in quarantine. Its start is over.
+    pub(super) fn answer_resume(&self, started: Started, state: &mut State) {
+        let place = state
+            .resuming
+            .iter()
+            .position(|(of, _)| *of == started.strategy);
+        let Some((strategy, steer)) = place.map(|place| state.resuming.swap_remove(place)) else {
+            return;
+        };
+        let (name, _) = &self.session.modules()[usize::from(strategy.0)];
+        match started.result {
+            Ok(renewed) => state.carried_out.push(CarriedOut {
                 steer,
-                strategy,
-                note,
+                strategy: Some(strategy),
+                note: joined([
+                    describe_renewed(name, renewed, started.had_state),
+                    self.overtaken_note(strategy),
+                ]),
+                cancels: Vec::new(),
                 since: Instant::now(),
             }),
-            Err(refused) => drop(steer.answer.send(Err(refused))),
+            Err(reason) => drop(steer.answer.send(Err(not_started(name, &reason)))),
+        }
+    }
+
+    /// A note for a resume during which another command came.
+    fn overtaken_note(&self, strategy: StrategyId) -> String {
+        match self.session.engine().kill_switch_of(strategy) {
+            KillSwitch::Clear => String::new(),
+            KillSwitch::Paused | KillSwitch::Halted => {
+                "a pause or halt of it is in effect; it places no order until you resume it again"
+                    .to_owned()
+            }
         }
     }
 
     /// Replies to commands when their kill switch is durable, cannot be made durable, or takes too
-    /// long.
+    /// long; and to a halt or flatten also not before its orders have ended, as long as its caller
+    /// wants to wait.
     pub(super) fn answer_commands(&mut self, state: &mut State) {
-        let Some(oldest) = state.carried_out.first() else {
-            return;
-        };
-        let is_written = self.session.kill_switch().save_state() != SaveState::Writing;
-        if !is_written && oldest.since.elapsed() < DURABLE_WITHIN {
+        if state.carried_out.is_empty() {
             return;
         }
-        for done in std::mem::take(&mut state.carried_out) {
+        let is_written = self.session.kill_switch().save_state() != SaveState::Writing;
+        let engine = self.session.engine();
+        let is_answered = |done: &mut CarriedOut| {
+            let waited = done.since.elapsed();
+            let saved = is_written || waited >= DURABLE_WITHIN;
+            let ended = || cancels::are_over(engine, &done.cancels);
+            saved && (waited >= done.steer.wait || done.steer.answer.is_closed() || ended())
+        };
+        let answered: Vec<_> = state.carried_out.extract_if(.., is_answered).collect();
+        for done in answered {
             let applied = self.applied(done.strategy);
             let is_flatten = done.steer.command == Word::Flatten;
             let nobodys = if is_flatten && done.strategy.is_none() {
@@ -75,22 +137,45 @@ impl EventLoop {
                 String::new()
             };
             let pending = joined([done.note, applied.pending, nobodys]);
-            let applied = Applied { pending, ..applied };
+            let save_state = self.session.kill_switch().save_state();
+            let sets_kill_switch = done.steer.command.sets_kill_switch();
+            let cancels_orders = done.steer.command.cancels_orders();
+            let applied = Applied {
+                pending,
+                durable: sets_kill_switch.then_some(save_state == SaveState::Durable),
+                cancels: cancels_orders
+                    .then(|| cancels::shown(self.session.engine(), &done.cancels)),
+                ..applied
+            };
             drop(done.steer.answer.send(Ok(applied)));
         }
+    }
+
+    /// The orders that a halt of this strategy, or of all, is about to cancel.
+    fn cancelled_by(&self, strategy: Option<&str>) -> Vec<OrderSeq> {
+        let driver = self.session.driver();
+        let Some(name) = strategy else {
+            return cancels::cancelled_by(driver, None);
+        };
+        let mut modules = self.session.modules().iter();
+        // An unknown name is refused later.
+        let place = modules.position(|(known, _)| known == name);
+        place.map_or_else(Vec::new, |place| {
+            cancels::cancelled_by(driver, Some(StrategyId(place as u16)))
+        })
     }
 
     async fn command_all(&mut self, command: Command, state: &mut State) {
         self.handle(Input::Command(command, None), state).await;
     }
 
-    /// Returns the strategy and what the operator should know about the result.
+    /// Returns the strategy, and the start that a resume after quarantine needs.
     async fn command_one(
         &mut self,
         name: &str,
         command: Command,
         state: &mut State,
-    ) -> Result<(Option<StrategyId>, String), Refused> {
+    ) -> Result<(StrategyId, Option<StartJob<LiveGuests>>), Refused> {
         let modules = self.session.modules();
         let Some(place) = modules.iter().position(|(known, _)| known == name) else {
             return Err(Refused {
@@ -99,30 +184,27 @@ impl EventLoop {
             });
         };
         let strategy = StrategyId(place as u16);
-        let commands = self.session.steer(self.clock.now(), strategy, command);
+        let steered = self.session.steer(self.clock.now(), strategy, command);
         self.perform(state).await;
-        let note = match commands {
-            Ok(None) => String::new(),
-            Ok(Some(freed)) => describe_freed(name, freed),
-            Err(reason) => {
-                return Err(Refused {
-                    error: format!("strategy {name} could not start: {reason}"),
-                    what_to_do:
-                        "fix its module or parameters, run windvane reload, then resume it again; \
-                         until then it stays in quarantine and sends no orders"
-                            .to_owned(),
-                });
-            }
-        };
-        Ok((Some(strategy), note))
+        let job = steered.map_err(|reason| not_started(name, &reason))?;
+        Ok((strategy, job))
+    }
+}
+
+fn not_started(strategy: &str, reason: &str) -> Refused {
+    Refused {
+        error: format!("strategy {strategy} could not start: {reason}"),
+        what_to_do:
+            "fix its module or parameters, run windvane reload, then resume it again; until \
+                     then it stays in quarantine and sends no orders"
+                .to_owned(),
     }
 }
 
 /// Logs that a strategy left quarantine, and returns what the operator should know about it.
-fn describe_freed(strategy: &str, freed: Freed) -> String {
-    match freed.renewed {
+fn describe_renewed(strategy: &str, renewed: Renewed, with_state: bool) -> String {
+    match renewed {
         Renewed::WithState => {
-            let with_state = freed.had_state;
             tracing::warn!(
                 strategy,
                 with_state,

@@ -23,6 +23,8 @@ pub(crate) struct Activation<'a> {
     pub foreign: Option<Foreign<'a>>,
     /// The last saved state of each strategy.
     pub states: &'a [Option<Vec<u8>>],
+    /// The strategies that started before with the same module and parameters.
+    pub known: &'a [StrategyId],
     /// The reaction to a liquidation.
     pub on_liquidation: OnLiquidation,
     /// The surfaces that are traded.
@@ -70,7 +72,7 @@ pub(crate) fn activate<G: Guests>(
         // order never existed. So orders need not wait for the disk.
         driver.durable(now, u64::MAX);
     }
-    driver.start(now, with.states)?;
+    driver.start(now, with.states, with.known)?;
     apply_kill_switch(now, driver, with.kill_switch, |_| true);
     driver.handle(now, Input::Live(&LiveInput::Begin));
     if let Account::Paper(paper) = account {
@@ -127,6 +129,7 @@ mod tests {
             kill_switch: &mut kill_switch,
             foreign,
             states: &[],
+            known: &[],
             on_liquidation: OnLiquidation::default(),
             surfaces: &[],
             is_streamed: false,

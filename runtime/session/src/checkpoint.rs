@@ -1,6 +1,6 @@
 //! The checkpoint of a journal segment: everything that a run needs to continue from there.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use windvane_engine::ENGINE_RULES;
 
 /// The engine rules of checkpoints that have no such field.
@@ -32,6 +32,7 @@ pub struct SavedStrategy {
     /// SHA-256 of its module.
     pub sha256: [u8; 32],
     /// Its state, if it has one.
+    #[serde(serialize_with = "put_state")]
     pub state: Option<Vec<u8>>,
     /// The inputs from which its instance is made, apart from the module.
     pub made: Made,
@@ -51,6 +52,17 @@ pub struct Made {
     pub memory_bytes: u64,
     /// Names of the capabilities that it is granted.
     pub capabilities: Vec<String>,
+}
+
+impl Made {
+    /// The names of its instruments. Their rules may change without the operator.
+    fn instrument_names(&self) -> Vec<String> {
+        let instruments: serde_json::Value =
+            serde_json::from_slice(&self.instruments).unwrap_or_default();
+        let rows = instruments["instruments"].as_array().into_iter().flatten();
+        let names = rows.filter_map(|row| row["name"].as_str());
+        names.map(str::to_owned).collect()
+    }
 }
 
 /// The record text of what the instances are made of after a reload.
@@ -92,18 +104,35 @@ pub fn new_checkpoint(
     }
 }
 
+/// Bytes that are written as one piece. The encoded form is that of a list of bytes, which `serde`
+/// writes one by one: that takes long for a state of megabytes.
+struct Bytes<'a>(&'a [u8]);
+
+impl Serialize for Bytes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(self.0)
+    }
+}
+
+#[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
+fn put_state<S: Serializer>(state: &Option<Vec<u8>>, serializer: S) -> Result<S::Ok, S::Error> {
+    state.as_deref().map(Bytes).serialize(serializer)
+}
+
 impl Checkpoint {
     /// Encodes the checkpoint.
     pub fn to_bytes(&self) -> Vec<u8> {
         // Serializing to memory cannot fail, because every length in the type is known.
         let fields = (
             &self.version,
-            &self.engine,
+            Bytes(&self.engine),
             &self.strategies,
-            &self.paper,
+            self.paper.as_deref().map(Bytes),
             self.engine_rules,
         );
-        postcard::to_stdvec(&fields).unwrap_or_default()
+        let states = self.strategies.iter().filter_map(|one| one.state.as_ref());
+        let bytes = states.map(Vec::len).sum::<usize>() + self.engine.len();
+        postcard::to_extend(&fields, Vec::with_capacity(bytes + 4_096)).unwrap_or_default()
     }
 
     /// Decodes a checkpoint; `None` if the bytes are not a checkpoint.
@@ -126,6 +155,18 @@ impl Checkpoint {
     /// Whether this program decides by the same engine rules as the program that wrote the segment.
     pub const fn has_our_rules(&self) -> bool {
         self.engine_rules == ENGINE_RULES
+    }
+
+    /// Whether it has an instance of this module for the strategy, with the same parameters and for
+    /// the same instruments.
+    pub(crate) fn has_instance(&self, (name, sha256): &Module, made: &Made) -> bool {
+        let mut saved = self.strategies.iter();
+        saved.any(|saved| {
+            saved.name == *name
+                && saved.sha256 == *sha256
+                && saved.made.params == made.params
+                && saved.made.instrument_names() == made.instrument_names()
+        })
     }
 
     /// The saved state of the strategy with this id.

@@ -3,17 +3,18 @@
 use std::collections::VecDeque;
 
 use windvane_engine::Engine;
-use windvane_model::input::FaultKind;
+use windvane_model::input::{FaultKind, StartPhase};
 use windvane_model::protocol::Refusal;
 use windvane_model::record::Block;
 use windvane_model::{
-    ClientOrderId, Event, Input, Notice, Outcome, Reply, Request, StrategyId, Surface, Time,
+    ClientOrderId, Event, Input, Intent, Notice, Outcome, Reply, Request, StrategyId, Surface, Time,
 };
 
-use crate::engine_loop::{BeginError, EffectHandler, EngineLoop, feed_answer};
+use crate::engine_loop::{EffectHandler, EngineLoop, feed_answer};
 use crate::guests::Guests;
+use crate::journal_share::{self, JournalShares};
 use crate::outbox::{Outbox, about};
-use crate::saving::Saving;
+use crate::saving::{SaveTime, Saving};
 
 /// An action for the caller. All actions must be carried out, in order.
 #[derive(Debug)]
@@ -45,17 +46,9 @@ struct Ends<G> {
     guests: G,
     outbox: Outbox,
     saving: Saving,
+    journal: JournalShares,
     actions: VecDeque<Action>,
     keeps_journal: bool,
-}
-
-/// How a new instance of a strategy began.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Renewed {
-    /// With the saved state.
-    WithState,
-    /// Without the state, because it could not load it, for this reason.
-    Fresh(String),
 }
 
 impl<G: Guests> Driver<G> {
@@ -72,76 +65,75 @@ impl<G: Guests> Driver<G> {
                 guests,
                 outbox,
                 saving: Saving::default(),
+                journal: JournalShares::default(),
                 actions: VecDeque::new(),
                 keeps_journal,
             },
         }
     }
 
-    /// Starts the strategies in order, each with its saved state if it has one. A strategy that
-    /// fails, or cannot load its state, is quarantined; it never starts without its state. A
-    /// strategy that is already in quarantine is not started.
+    /// Starts the strategies in order, see [`EngineLoop::start`].
     ///
     /// # Errors
-    /// The first strategy that refuses its parameters or instruments, with its reason.
+    /// The first strategy that refuses its parameters or instruments, with its reason, and is not
+    /// in `known`.
     pub fn start(
         &mut self,
         now: Time,
         states: &[Option<Vec<u8>>],
+        known: &[StrategyId],
     ) -> Result<(), (StrategyId, String)> {
         if self.ends.keeps_journal {
             self.ends.saving.begin(states);
         }
-        self.core.start(now, states, &mut self.ends.guests)?;
+        self.core.start(now, states, known, &mut self.ends.guests)?;
         self.drain(now);
         Ok(())
     }
 
-    /// Tests whether a strategy's module starts with this state. The test has no effect.
-    ///
-    /// # Errors
-    /// The reason why it does not start.
-    pub fn rehearse(&mut self, strategy: StrategyId, state: Option<&[u8]>) -> Result<(), String> {
-        let guests = &mut self.ends.guests;
-        let tried = self.core.try_begin(strategy, state, guests);
-        guests.show_output(strategy, self.core.engine().now());
-        tried.map(|_| ()).map_err(|error| error.to_string())
+    /// Records that a new instance of a strategy starts beside the run. The strategy is not called
+    /// until [`Driver::end_start`]. Returns the engine with which the instance starts, see
+    /// [`Engine::restore_for_start`].
+    pub fn begin_start(&mut self, now: Time, strategy: StrategyId) -> Vec<u8> {
+        let phase = StartPhase::Begins;
+        self.core.handle(now, Input::Start { strategy, phase });
+        let engine = self.core.engine().report();
+        self.core.hold(strategy);
+        self.drain(now);
+        engine
     }
 
-    /// Starts a new instance of a strategy's module, after a quarantine or after a change of the
-    /// module. The instance gets the state. If it cannot load the state and `may_be_fresh` is set,
-    /// another new instance starts without it.
-    ///
-    /// # Errors
-    /// The reason why it does not start. The strategy is in quarantine then.
-    pub fn renew(
+    /// Ends a start with the intents of `start`, or with the fault that quarantines the strategy.
+    /// The new instance, which is in place, gets the events since the begin. It gets nothing if the
+    /// engine put the strategy into quarantine meanwhile.
+    pub fn end_start(
         &mut self,
         now: Time,
         strategy: StrategyId,
-        state: Option<&[u8]>,
-        may_be_fresh: bool,
-    ) -> Result<Renewed, String> {
-        let (core, guests) = (&mut self.core, &mut self.ends.guests);
-        guests.renew(strategy)?;
-        core.handle(now, Input::Renew { strategy });
-        let mut started = core
-            .begin(now, strategy, state, guests)
-            .map(|()| Renewed::WithState);
-        if let Err(BeginError::State(reason)) = &started
-            && may_be_fresh
-        {
-            let reason = reason.clone();
-            started = match guests.renew(strategy) {
-                Ok(()) => core.begin(now, strategy, None, guests),
-                Err(reason) => Err(BeginError::Refused(reason)),
+        result: Result<&[Intent], FaultKind>,
+    ) {
+        let (core, ends) = (&mut self.core, &mut self.ends);
+        ends.guests.show_output(strategy, now);
+        match result {
+            Ok(intents) => {
+                let phase = StartPhase::Ends;
+                core.handle(now, Input::Start { strategy, phase });
+                if core.engine().fault(strategy).is_none() {
+                    core.handle(now, Input::Answer { strategy, intents });
+                }
+                core.release(now, strategy, ends);
             }
-            .map(|()| Renewed::Fresh(reason));
-        }
-        if let Err(error) = &started {
-            core.quarantine(now, strategy, error);
+            Err(kind) => {
+                core.drop_held(strategy);
+                core.handle(now, Input::Fault { strategy, kind });
+            }
         }
         self.drain(now);
-        started.map_err(|error| error.to_string())
+    }
+
+    /// Whether more events came for a starting strategy than are kept.
+    pub fn has_lost_events(&self, strategy: StrategyId) -> bool {
+        self.core.has_lost_events(strategy)
     }
 
     /// Handles one input.
@@ -186,10 +178,9 @@ impl<G: Guests> Driver<G> {
     /// Records the state of each strategy that was called since its last record. To be called
     /// before a block ends because of its age.
     pub fn save(&mut self, now: Time) {
-        for strategy in self.ends.saving.due(now) {
-            if self.engine().fault(strategy).is_some() {
-                continue;
-            }
+        let runs =
+            |strategy| self.engine().fault(strategy).is_none() && !self.core.is_held(strategy);
+        for strategy in self.ends.saving.due(now, runs) {
             let saved = self.ends.save(now, strategy, self.core.engine_mut());
             if let Err(kind) = saved {
                 self.core.handle(now, Input::Fault { strategy, kind });
@@ -206,14 +197,14 @@ impl<G: Guests> Driver<G> {
     /// Records the present state of a strategy and returns it. If the strategy is not running or
     /// cannot save, returns the last saved state.
     pub fn state(&mut self, now: Time, strategy: StrategyId) -> Option<Vec<u8>> {
-        if self.engine().fault(strategy).is_none() {
+        if self.engine().fault(strategy).is_none() && !self.core.is_held(strategy) {
             match self.ends.save(now, strategy, self.core.engine_mut()) {
                 Ok(()) if self.ends.keeps_journal => return self.ends.saving.last(strategy),
                 Ok(()) => {}
                 Err(kind) => self.core.handle(now, Input::Fault { strategy, kind }),
             }
         }
-        // A strategy that failed returns its last saved state.
+        // A strategy that failed, or that starts, returns its last saved state.
         self.ends.guests.save(strategy).ok().flatten()
     }
 
@@ -313,6 +304,7 @@ impl<G: Guests> Ends<G> {
             state,
         };
         engine.handle(now, input);
+        self.guests.recorded(strategy);
         Ok(())
     }
 }
@@ -336,7 +328,30 @@ impl<G: Guests> EffectHandler for Ends<G> {
         result: Result<(), FaultKind>,
     ) {
         let intents = self.guests.intents(strategy);
-        if result.is_ok() && self.saving.called(strategy, event, intents) {
+        if result.is_ok() && self.keeps_journal && !self.journal.take(now, strategy, intents) {
+            let name = engine.strategy_name(strategy).unwrap_or_default();
+            tracing::error!(
+                strategy = name,
+                "the strategy is quarantined, because its orders, refused orders and timers fill the journal"
+            );
+            self.guests.quarantined(strategy, journal_share::REASON);
+            feed_answer(now, strategy, engine, Err(FaultKind::Intents));
+            return self.guests.show_output(strategy, now);
+        }
+        let save_time = if result.is_ok() {
+            self.saving.called(strategy, event, intents)
+        } else {
+            SaveTime::Later
+        };
+        if let SaveTime::Slowed(Some(repeated)) = save_time {
+            let name = engine.strategy_name(strategy).unwrap_or_default();
+            tracing::warn!(
+                strategy = name,
+                repeated,
+                "the state of the strategy is recorded less often, because it fills the journal"
+            );
+        }
+        if save_time == SaveTime::AtOnce {
             // `save` starts a callback of its own, which clears the intents.
             let intents = intents.to_vec();
             // If the state cannot be saved, the intents are dropped: the strategy would not know of

@@ -5,7 +5,9 @@
 use windvane_engine::Engine;
 use windvane_model::input::FaultKind;
 use windvane_model::record::Block;
-use windvane_model::{Effect, Event, Input, Intent, Notice, Request, StrategyId, Surface, Time};
+use windvane_model::{
+    Effect, Event, EventKind, Input, Intent, Notice, Request, StrategyId, Surface, Time,
+};
 
 use crate::guests::{Guests, InitResult};
 
@@ -99,14 +101,96 @@ impl BeginError {
     }
 }
 
+/// Largest number of events that are kept for a strategy while it starts.
+const KEPT_EVENTS_MAX: usize = 16_384;
+
 /// The engine. It is absent only while a strategy is called with it.
 #[derive(Debug)]
-pub struct EngineLoop(Option<Box<Engine>>);
+pub struct EngineLoop {
+    engine: Option<Box<Engine>>,
+    /// The strategies that start beside the run.
+    starting: Vec<Starting>,
+}
+
+/// A strategy that starts beside the run, and its events since the begin.
+#[derive(Debug)]
+struct Starting {
+    strategy: StrategyId,
+    events: Vec<Event>,
+    /// An event was dropped, because too many came.
+    has_lost: bool,
+}
 
 impl EngineLoop {
     /// A loop around an engine.
     pub fn new(engine: Engine) -> Self {
-        Self(Some(Box::new(engine)))
+        Self {
+            engine: Some(Box::new(engine)),
+            starting: Vec::new(),
+        }
+    }
+
+    /// From here on a strategy is not called: it starts beside the run. Its events are kept, except
+    /// public market data other than bars, and the run state.
+    pub fn hold(&mut self, strategy: StrategyId) {
+        self.starting.push(Starting {
+            strategy,
+            events: Vec::new(),
+            has_lost: false,
+        });
+    }
+
+    /// Whether a strategy starts beside the run.
+    #[inline]
+    pub fn is_held(&self, strategy: StrategyId) -> bool {
+        self.starting.iter().any(|one| one.strategy == strategy)
+    }
+
+    /// Whether more events came for a starting strategy than are kept. Its start must fail then.
+    pub fn has_lost_events(&self, strategy: StrategyId) -> bool {
+        let mut starting = self.starting.iter();
+        starting.any(|one| one.strategy == strategy && one.has_lost)
+    }
+
+    /// Ends a start without the kept events, which are dropped.
+    pub fn drop_held(&mut self, strategy: StrategyId) {
+        self.starting.retain(|one| one.strategy != strategy);
+    }
+
+    /// Ends a start: the new instance gets the kept events, in order. The run state of the moment
+    /// follows as an effect of the engine.
+    pub fn release<H: EffectHandler>(&mut self, now: Time, strategy: StrategyId, handler: &mut H) {
+        let place = self
+            .starting
+            .iter()
+            .position(|one| one.strategy == strategy);
+        let Some(place) = place else {
+            return;
+        };
+        for event in self.starting.swap_remove(place).events {
+            self.deliver(now, strategy, &event, handler);
+        }
+    }
+
+    /// Keeps an event of a starting strategy. Returns `false` if the strategy must be called.
+    #[cold]
+    fn keep(&mut self, strategy: StrategyId, event: &Event) -> bool {
+        let mut starting = self.starting.iter_mut();
+        let Some(starting) = starting.find(|one| one.strategy == strategy) else {
+            return false;
+        };
+        // The next event shows the market as it is then. A bar would be missing for ever. The end of
+        // the start reports the run state.
+        let is_replaced = event.kind.is_of_market() && event.kind != EventKind::Bar;
+        if is_replaced || event.kind == EventKind::RuntimeState {
+            return true;
+        }
+        if starting.events.len() == KEPT_EVENTS_MAX {
+            starting.has_lost = true;
+        } else {
+            starting.events.push(*event);
+        }
+        true
     }
 
     /// The engine.
@@ -115,7 +199,7 @@ impl EngineLoop {
     /// Never: the engine is absent only within a call.
     #[inline]
     pub fn engine(&self) -> &Engine {
-        match &self.0 {
+        match &self.engine {
             Some(engine) => engine,
             None => unreachable!("the engine is absent only while a strategy is called"),
         }
@@ -127,7 +211,7 @@ impl EngineLoop {
     /// Never: the engine is absent only within a call.
     #[inline]
     pub fn engine_mut(&mut self) -> &mut Engine {
-        match &mut self.0 {
+        match &mut self.engine {
             Some(engine) => engine,
             None => unreachable!("the engine is absent only while a strategy is called"),
         }
@@ -138,7 +222,7 @@ impl EngineLoop {
     /// # Panics
     /// Never: the engine is absent only within a call.
     pub fn into_engine(self) -> Engine {
-        match self.0 {
+        match self.engine {
             Some(engine) => *engine,
             None => unreachable!("the engine is absent only while a strategy is called"),
         }
@@ -160,11 +244,11 @@ impl EngineLoop {
     /// Lends the engine to a call, which returns it.
     #[inline]
     pub fn lend<R>(&mut self, call: impl FnOnce(Box<Engine>) -> (Box<Engine>, R)) -> R {
-        let Some(engine) = self.0.take() else {
+        let Some(engine) = self.engine.take() else {
             unreachable!("the engine is absent only while a strategy is called");
         };
         let (engine, result) = call(engine);
-        self.0 = Some(engine);
+        self.engine = Some(engine);
         result
     }
 
@@ -174,7 +258,9 @@ impl EngineLoop {
         while let Some(effect) = self.engine_mut().poll_effect() {
             match effect {
                 Effect::Deliver { strategy, event } => {
-                    self.deliver(now, strategy, &event, handler);
+                    if self.starting.is_empty() || !self.keep(strategy, &event) {
+                        self.deliver(now, strategy, &event, handler);
+                    }
                 }
                 Effect::Send { record, request } => handler.send(now, record, request),
                 Effect::Reconnect { surface } => handler.reconnect(surface),
@@ -207,12 +293,17 @@ impl EngineLoop {
     /// fails, or cannot load its state, is quarantined; it never starts without its state. A
     /// strategy that is already in quarantine is not started.
     ///
+    /// A strategy that refuses to start ends the start of the process, because its configuration is
+    /// wrong. The strategies in `known` started before with the same module, parameters and instruments. They are
+    /// quarantined instead, so that none of them can hold up the others at a restart.
+    ///
     /// # Errors
-    /// The first strategy that refuses its parameters or instruments, with its reason.
+    /// The first other strategy that refuses its parameters or instruments, with its reason.
     pub fn start<G: Guests>(
         &mut self,
         now: Time,
         states: &[Option<Vec<u8>>],
+        known: &[StrategyId],
         guests: &mut G,
     ) -> Result<(), (StrategyId, String)> {
         for place in 0..guests.count() {
@@ -222,7 +313,18 @@ impl EngineLoop {
             }
             let state = states.get(place).and_then(Option::as_deref);
             match self.begin(now, strategy, state, guests) {
-                Err(BeginError::Refused(reason)) => return Err((strategy, reason)),
+                Err(BeginError::Refused(reason)) if !known.contains(&strategy) => {
+                    return Err((strategy, reason));
+                }
+                Err(BeginError::Refused(reason)) => {
+                    tracing::error!(
+                        strategy = self.engine().strategy_name(strategy),
+                        %reason,
+                        "a strategy that started before with the same module and parameters \
+                         refuses to start: it is quarantined, and the others start"
+                    );
+                    self.quarantine(now, strategy, &BeginError::Refused(reason));
+                }
                 Err(error) => self.quarantine(now, strategy, &error),
                 Ok(()) => {}
             }

@@ -5,22 +5,12 @@ use windvane_model::input::FaultKind;
 use windvane_model::{Event, Intent, StrategyId, Time};
 
 use crate::checkpoint::Made;
+use crate::engine_loop::{BeginError, EngineLoop};
 
 /// The strategies of a run, in the order of the configuration.
 pub trait Guests {
     /// Number of strategies.
     fn count(&self) -> usize;
-
-    /// Makes a new instance of a strategy's module. The next call must be [`Guests::init`].
-    ///
-    /// # Errors
-    /// The reason for the failure. The old instance no longer exists.
-    fn renew(&mut self, strategy: StrategyId) -> Result<(), String> {
-        Err(format!(
-            "strategy {} cannot be instantiated again",
-            strategy.0
-        ))
-    }
 
     /// Calls `start` of a strategy. Always returns the engine.
     fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult);
@@ -40,13 +30,18 @@ pub trait Guests {
     /// The state to keep across a restart; `None` if the strategy has none.
     ///
     /// # Errors
-    /// The module failed. It must not be called again.
+    /// The module failed, or its state has more than [`STATE_BYTES_MAX`](crate::STATE_BYTES_MAX). It
+    /// must not be called again.
     fn save(&mut self, strategy: StrategyId) -> Result<Option<Vec<u8>>, FaultKind>;
 
     /// The last saved state of a strategy, of this process or an earlier one.
     fn saved(&self, _: StrategyId) -> Option<Vec<u8>> {
         None
     }
+
+    /// The state that the last [`Guests::save`] of a strategy returned is compared and recorded.
+    /// This work is the strategy's too.
+    fn recorded(&mut self, _: StrategyId) {}
 
     /// The fuel that the last [`Guests::save`] of a strategy used.
     fn fuel_of_save(&self, _: StrategyId) -> u64 {
@@ -59,10 +54,18 @@ pub trait Guests {
     /// The reason why the strategy cannot use it.
     fn load(&mut self, strategy: StrategyId, state: &[u8]) -> Result<(), String>;
 
+    /// The instance in place was started beside the run: with this state, if it got one, or in vain,
+    /// for this reason. In the latter case it must not be called.
+    fn started(&mut self, _: StrategyId, _: Result<Option<&[u8]>, &str>) {}
+
     /// Why the last call of a strategy failed, for people; `None` if it succeeded.
     fn trouble(&self, _: StrategyId) -> Option<&str> {
         None
     }
+
+    /// The runtime quarantines a strategy that did not fail itself, for this reason. Nothing of its
+    /// last callback takes effect, so its state is not saved any more.
+    fn quarantined(&mut self, _: StrategyId, _: &str) {}
 
     /// Shows the log lines and plot points of a strategy since the last call.
     fn show_output(&mut self, strategy: StrategyId, now: Time);
@@ -73,7 +76,16 @@ pub trait Guests {
     }
 }
 
-/// Strategies whose instances can be replaced by a reload.
+/// Why a new instance did not start.
+#[derive(Debug)]
+pub struct StartFailure {
+    /// The failure.
+    pub error: BeginError,
+    /// Its details, for people; empty if the error has them.
+    pub details: String,
+}
+
+/// Strategies whose instances can be replaced, by a reload or after quarantine.
 pub trait ReloadGuests: Guests {
     /// A compiled module with its instance.
     type Instance;
@@ -84,8 +96,27 @@ pub trait ReloadGuests: Guests {
     /// Replaces the instance of a strategy and returns the old one.
     fn replace(&mut self, strategy: StrategyId, instance: Self::Instance) -> Self::Instance;
 
-    /// The instance of a strategy was put back after a failed reload and continues to run.
-    fn runs_on(&mut self, strategy: StrategyId);
+    /// The same compiled module with the same parameters, for [`ReloadGuests::start`]. Until then it
+    /// must not be called.
+    fn another(instance: &Self::Instance) -> Self::Instance;
+
+    /// Drops an instance. That may take long, because its memory is returned to the system.
+    fn retire(&self, instance: Self::Instance) {
+        drop(instance);
+    }
+
+    /// Makes the instance new, then calls `start` and `load` on it, apart from the other strategies
+    /// and possibly on another thread. `engine` is a copy that nothing else uses. Returns the
+    /// intents of `start`, which have no effect yet.
+    ///
+    /// # Errors
+    /// Why it does not start.
+    fn start(
+        instance: &mut Self::Instance,
+        strategy: StrategyId,
+        engine: &mut EngineLoop,
+        state: Option<&[u8]>,
+    ) -> Result<Vec<Intent>, StartFailure>;
 
     /// The hash of an instance's module.
     fn module(instance: &Self::Instance) -> [u8; 32];

@@ -62,6 +62,9 @@ struct StrategySwitch {
     name: String,
     switch: (KillSwitch, String),
     fault: Option<(FaultKind, String)>,
+    /// It is leaving quarantine: a new instance starts. The engine has no fault any more, but the
+    /// file keeps it until the start ends well, because the process may die meanwhile.
+    resumes: bool,
     /// The operator's flatten command of this strategy is not finished.
     flattens: bool,
 }
@@ -77,6 +80,7 @@ impl KillSwitchState {
                 fault: stored
                     .quarantine
                     .map(|(word, reason)| (fault(&word), reason)),
+                resumes: false,
                 flattens: stored.flatten,
             }
         });
@@ -190,6 +194,14 @@ impl KillSwitchState {
         }
     }
 
+    /// Whether a strategy is leaving quarantine: a new instance starts. After the start the engine
+    /// decides whether the strategy is in quarantine.
+    pub(crate) fn set_resumes(&mut self, strategy: StrategyId, resumes: bool) {
+        if let Some(one) = self.strategies.get_mut(usize::from(strategy.0)) {
+            one.resumes = resumes;
+        }
+    }
+
     /// Why a strategy does not trade freely; `None` if nothing restricts it.
     pub fn reason(&self, engine: &Engine, strategy: StrategyId) -> Option<String> {
         let one = self.strategies.get(usize::from(strategy.0))?;
@@ -287,7 +299,7 @@ impl KillSwitchState {
             let strategy = StrategyId(place as u16);
             let fault = one.fault.as_ref().map(|(kind, _)| *kind);
             one.switch.0 != engine.kill_switch_of(strategy)
-                || fault != engine.fault(strategy)
+                || fault != one.fault_in(engine, strategy)
                 || one.flattens != flattens(engine, strategy)
         };
         let same = self.account.0 == engine.kill_switch()
@@ -322,9 +334,15 @@ impl KillSwitchState {
 }
 
 impl StrategySwitch {
+    /// The fault for the file.
+    fn fault_in(&self, engine: &Engine, strategy: StrategyId) -> Option<FaultKind> {
+        let resumed = self.fault.as_ref().filter(|_| self.resumes);
+        engine.fault(strategy).or(resumed.map(|(kind, _)| *kind))
+    }
+
     /// Takes the state of the engine. A known reason is kept.
     fn take(&mut self, engine: &Engine, strategy: StrategyId) {
-        self.fault = engine.fault(strategy).map(|kind| {
+        self.fault = self.fault_in(engine, strategy).map(|kind| {
             let known = self.fault.take().filter(|(known, _)| *known == kind);
             known.unwrap_or((kind, String::new()))
         });

@@ -16,6 +16,7 @@
 
 mod account;
 mod activation;
+mod byte_rate;
 pub mod checkpoint;
 mod clock;
 mod driver;
@@ -24,6 +25,7 @@ mod exchange;
 pub mod forced;
 mod guests;
 mod instrument_name;
+mod journal_share;
 mod kill_switch;
 mod log_note;
 mod log_throttle;
@@ -49,15 +51,16 @@ mod writer;
 
 pub use account::{Account, AccountKind};
 pub use activation::Foreign;
+pub use byte_rate::{ByteBudget, ByteRate};
 pub use checkpoint::{Checkpoint, Made, Module, SavedStrategy, instances};
 pub use clock::Clock;
-pub use driver::{Action, Driver, Renewed};
+pub use driver::{Action, Driver};
 pub use engine_loop::{BeginError, EffectHandler, EngineLoop, NoticesOnly, feed_answer};
 pub use exchange::{
     Capabilities, DEPTH_LEVELS, Documented, DocumentedFeed, EmitMarket, Exchange, PublicFeed,
     Query, Received, Recurring, Signing,
 };
-pub use guests::{Guests, InitResult, NoGuests, ReloadGuests};
+pub use guests::{Guests, InitResult, NoGuests, ReloadGuests, StartFailure};
 pub use instrument_name::{InstrumentName, surfaces};
 pub use kill_switch::{KillSwitchState, OPERATOR, SaveState};
 pub use log_note::log_note;
@@ -69,10 +72,10 @@ pub use requests::{
     CLOCK_EVERY_MS, CLOCK_SAMPLES, Call, CallAnswer, CallEnded, CallId, MODES_AGE_MS, RequestTerms,
     Requests, lane, late_by, stop_reason,
 };
-pub use saving::{Cost, is_saved_at_once};
+pub use saving::{Cost, STATE_BYTES_MAX, is_saved_at_once};
 pub use session::{
-    Ended, Freed, Input, JournalEvent, NotReloaded, Output, Parts, Reason, Reload, Reloaded,
-    Session,
+    Ended, Input, JournalEvent, NotReloaded, Output, Parts, Reason, Reload, ReloadStarts,
+    ReloadTrial, Renewed, START_MAX_MS, Session, StartCause, StartJob, Started,
 };
 pub use startup::{FindAccount, Startup, StartupInput, StartupOutput, StartupResult, StartupTerms};
 pub use startup_error::StartupError;

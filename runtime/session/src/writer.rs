@@ -63,9 +63,11 @@ pub(crate) struct Writer {
     /// All blocks that are not durable yet.
     recorded: VecDeque<Recorded>,
     durable: u64,
-    /// Size of the present segment: bytes and blocks.
+    /// Size of the present segment: bytes and blocks, given to the journal or not.
     bytes: u64,
     blocks: u64,
+    /// Size of its checkpoint; 0 for the first segment.
+    checkpoint_bytes: u64,
     sealed: Time,
     rolled: Time,
     is_rolling: bool,
@@ -78,6 +80,11 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
+    /// Whether a segment begins: its checkpoint was made, and the journal has not answered.
+    pub(crate) const fn is_rolling(&self) -> bool {
+        self.is_rolling
+    }
+
     /// A segment began at `now`. `room` is the maximum number of blocks that are not durable in the
     /// journal.
     pub(crate) fn new(now: Time, is_played: bool, room: usize) -> Self {
@@ -89,6 +96,7 @@ impl Writer {
             durable: 0,
             bytes: 0,
             blocks: 0,
+            checkpoint_bytes: 0,
             sealed: now,
             rolled: now,
             is_rolling: false,
@@ -106,6 +114,8 @@ impl Writer {
             at: now,
             since,
         });
+        self.bytes += block.len() as u64;
+        self.blocks += 1;
         self.backlog.push_back(block);
     }
 
@@ -120,8 +130,6 @@ impl Writer {
         }
         let block = self.backlog.pop_front()?;
         self.under_way.push_back(block.last_record);
-        self.bytes += block.len() as u64;
-        self.blocks += 1;
         Some(block)
     }
 
@@ -196,7 +204,7 @@ impl Writer {
         if self.has_failed {
             return Some(self.again);
         }
-        let is_long = self.bytes >= SEGMENT_BYTES * self.times
+        let is_long = self.bytes >= self.segment_bytes()
             || self.blocks >= segment_blocks() * self.times
             || self.is_wanted;
         let at = if is_long {
@@ -205,6 +213,17 @@ impl Writer {
             self.rolled.plus_ms(SEGMENT_AGE_MS).max(self.again)
         };
         (!self.is_behind()).then_some(at)
+    }
+
+    /// The size at which the segment ends. A checkpoint with large states must not follow fewer bytes
+    /// of records than it has itself, or the journal would consist of checkpoints.
+    const fn segment_bytes(&self) -> u64 {
+        let least = SEGMENT_BYTES * self.times;
+        if self.checkpoint_bytes > least {
+            self.checkpoint_bytes
+        } else {
+            least
+        }
     }
 
     /// Whether the segment must end now.
@@ -218,14 +237,16 @@ impl Writer {
         self.has_failed || self.under_way.len() + self.backlog.len() < self.room
     }
 
-    /// A new segment is requested.
-    pub(crate) fn roll(&mut self, now: Time) {
+    /// A new segment is requested, with a checkpoint of this size. All blocks before the call,
+    /// including those with the states that the checkpoint contains, belong to the old segment.
+    pub(crate) fn roll(&mut self, now: Time, checkpoint_bytes: usize) {
         if planted!(RollLosesBlock) {
             self.backlog.clear();
         }
         (self.is_rolling, self.is_wanted, self.rolled) = (true, false, now);
         self.again = now.plus_ms(ROLL_AGAIN_MS);
         (self.bytes, self.blocks) = (0, 0);
+        self.checkpoint_bytes = checkpoint_bytes as u64;
     }
 
     /// The new segment did not begin; it is requested again later.
@@ -295,13 +316,54 @@ mod tests {
             }
         }
         assert!(long.is_roll_due(now));
-        long.roll(now);
+        long.roll(now, 100);
         assert!(!long.is_roll_due(now));
         long.rolled(now);
         assert!(!long.is_roll_due(now));
         assert!(long.is_roll_due(now.plus_ms(SEGMENT_AGE_MS)));
         long.want_roll();
         assert!(long.is_roll_due(now));
+    }
+
+    #[test]
+    fn blocks_before_a_checkpoint_do_not_fill_the_next_segment() {
+        let now = Time::from_millis(1);
+        let mut writer = writer(0);
+        let large = |number| Block {
+            orders: vec![0; SEGMENT_BYTES as usize],
+            ..block(number)
+        };
+        writer.push(now, large(1), None);
+        assert!(writer.is_roll_due(now));
+        // The states of the checkpoint are recorded in the old segment.
+        writer.push(now, large(2), None);
+        writer.roll(now, 100);
+        while writer.next_block().is_some() {}
+        writer.rolled(now);
+        assert!(!writer.is_roll_due(now));
+        writer.push(now, large(3), None);
+        assert!(writer.is_roll_due(now));
+    }
+
+    #[test]
+    fn a_segment_has_as_many_bytes_as_its_checkpoint() {
+        let now = Time::from_millis(1);
+        let mut writer = writer(0);
+        writer.roll(now, 3 * SEGMENT_BYTES as usize);
+        writer.rolled(now);
+        for number in 1..=3 {
+            assert!(!writer.is_roll_due(now), "{number}");
+            let orders = vec![0; SEGMENT_BYTES as usize];
+            writer.push(
+                now,
+                Block {
+                    orders,
+                    ..block(number)
+                },
+                None,
+            );
+        }
+        assert!(writer.is_roll_due(now));
     }
 
     #[test]
@@ -312,7 +374,7 @@ mod tests {
         assert_eq!(writer.next_block().map(|block| block.number), Some(4_001));
         assert_eq!(writer.next_block().map(|block| block.number), Some(4_002));
         assert!(writer.is_roll_due(Time::from_millis(ROLL_AGAIN_MS)));
-        writer.roll(Time(0));
+        writer.roll(Time(0), 100);
         writer.push(Time(0), block(5_000), None);
         assert_eq!(writer.next_block().map(|block| block.number), Some(5_000));
         assert!(writer.rolled(Time(0)), "the journal writes again");

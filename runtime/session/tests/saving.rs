@@ -22,6 +22,11 @@ struct Counter {
     bytes: usize,
     /// `save` traps.
     fails: bool,
+    /// The states that were saved and not recorded yet, and the work with them in all.
+    unrecorded: usize,
+    recorded: usize,
+    /// How many orders without a valid price it submits at each book event.
+    refused: usize,
     intents: Vec<Intent>,
 }
 
@@ -44,7 +49,7 @@ impl Guests for Counter {
         event: &Event,
     ) -> (Box<Engine>, Result<(), FaultKind>) {
         if matches!(event.kind, EventKind::BookTop | EventKind::OrderUpdate) {
-            self.received += 1;
+            self.received = self.received.wrapping_add(1);
         }
         self.intents.clear();
         if event.kind == EventKind::BookTop && event.fields[0] == ORDERS_AT {
@@ -53,6 +58,16 @@ impl Guests for Counter {
             callback
                 .submit(&engine, limit(Side::Buy, ORDERS_AT, 1))
                 .unwrap();
+            self.intents = callback.intents().to_vec();
+        }
+        if event.kind == EventKind::BookTop && self.refused > 0 {
+            let mut callback = Callback::default();
+            callback.begin(&engine, strategy);
+            for _ in 0..self.refused {
+                callback
+                    .submit(&engine, limit(Side::Buy, 0, 1))
+                    .unwrap_err();
+            }
             self.intents = callback.intents().to_vec();
         }
         (engine, Ok(()))
@@ -66,11 +81,17 @@ impl Guests for Counter {
         if self.fails {
             return Err(FaultKind::Trap);
         }
+        self.unrecorded += 1;
         // The host also starts a new callback here, which clears the intents.
         self.intents.clear();
         let mut state = vec![0; self.bytes];
         state.insert(0, self.received);
         Ok(Some(state))
+    }
+
+    fn recorded(&mut self, _: StrategyId) {
+        self.unrecorded -= 1;
+        self.recorded += 1;
     }
 
     fn load(&mut self, _: StrategyId, _: &[u8]) -> Result<(), String> {
@@ -101,6 +122,9 @@ impl Run {
             received: 0,
             bytes,
             fails: false,
+            unrecorded: 0,
+            recorded: 0,
+            refused: 0,
             intents: Vec::new(),
         };
         let mut run = Self {
@@ -108,7 +132,7 @@ impl Run {
             now: Time(1_700_000_000_000_000_000),
             blocks: Vec::new(),
         };
-        run.driver.start(run.now, &[None]).unwrap();
+        run.driver.start(run.now, &[None], &[]).unwrap();
         run.handle(Input::Live(&LiveInput::Begin));
         run.seal();
         run.blocks.clear();
@@ -216,6 +240,55 @@ fn a_large_state_is_recorded_after_pauses() {
     run.now = run.now.plus_ms(1_100);
     run.seal();
     assert_eq!(run.blocks.concat(), ["answer", "saved 2"]);
+}
+
+#[test]
+fn small_states_beyond_the_share_of_the_journal_are_recorded_less_often() {
+    let mut run = Run::with_state_of(4_000);
+    for _ in 0..3_000 {
+        run.top(ORDERS_AT);
+    }
+    run.driver.seal();
+    run.read();
+    let words = run.blocks.concat();
+    let count = |word: &str| words.iter().filter(|one| one.starts_with(word)).count();
+    assert_eq!(count("answer"), 3_000, "its orders still leave");
+    // 8 MiB at once, and 256 KiB for each of three seconds.
+    let saved = count("saved");
+    assert!((2_050..2_300).contains(&saved), "{saved}");
+    run.blocks.clear();
+    run.now = run.now.plus_ms(1_000);
+    run.seal();
+    assert_eq!(run.blocks.concat().len(), 1, "the newest state");
+}
+
+#[test]
+fn a_strategy_that_fills_the_journal_is_quarantined() {
+    let mut run = Run::with_state_of(1);
+    run.driver.guests_mut().refused = 1_000;
+    let mut events = 0;
+    while run.driver.engine().fault(StrategyId(0)).is_none() {
+        run.top(998);
+        events += 1;
+        assert!(events < 400);
+    }
+    // 1,000 refused orders of 64 bytes an event, 16 MiB at once.
+    assert!(events > 250, "{events}");
+    let fault = run.driver.engine().fault(StrategyId(0));
+    assert_eq!(fault, Some(FaultKind::Intents));
+}
+
+#[test]
+fn the_work_of_recording_a_state_ends_with_its_record() {
+    let mut run = Run::with_state_of(100);
+    run.top(ORDERS_AT);
+    run.top(998);
+    run.seal();
+    run.driver.state(run.now, StrategyId(0)).unwrap();
+    run.driver.snapshot();
+    let guests = run.driver.guests();
+    assert_eq!(guests.unrecorded, 0);
+    assert!(guests.recorded >= 4);
 }
 
 #[test]

@@ -14,13 +14,14 @@ use windvane_model::kill_switch::StoredKillSwitch;
 use windvane_model::{Notice, Surface, Time};
 use windvane_session::Driver;
 
-use super::super::admin_bridge::{self, TOKEN_FILE};
+use super::super::admin_bridge;
 use super::super::cores;
 use super::super::cpu_latency::{CpuLatency, DEVICE};
 use super::super::guests::LiveGuests;
 use super::super::identity::{self, Identity};
 use super::super::startup_steps;
 use super::super::{recover, unowned_positions};
+use super::protection;
 use super::report::Report;
 use super::venue::Market;
 use windvane_build::modules::{self, Guest};
@@ -105,6 +106,9 @@ pub(super) fn profile(config: &Config, report: &mut Report) {
 pub(super) fn data_directory(config: &Config, report: &mut Report) {
     let path = &config.run.data_dir;
     if !path.exists() {
+        if let Err(error) = Directory::require_place(path) {
+            return report.no_go("data", error.to_string(), "");
+        }
         let parent = path.ancestors().find(|parent| parent.exists());
         let parent = parent.filter(|path| !path.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
@@ -124,7 +128,11 @@ pub(super) fn data_directory(config: &Config, report: &mut Report) {
     }
     let directory = match Directory::lock(path) {
         Ok(directory) => directory,
-        Err(error @ LockError::Held { .. }) => {
+        Err(
+            error @ (LockError::Held { .. }
+            | LockError::NotPrivate { .. }
+            | LockError::NotAJournal { .. }),
+        ) => {
             report.no_go("data", error.to_string(), "");
             return;
         }
@@ -228,27 +236,50 @@ pub(super) fn processors(config: &Config, report: &mut Report) {
     }
 }
 
-/// Checks the address and the token of the admin server. The run creates a missing token.
+/// Reports what will confine the processes of a run.
+pub(super) fn confinement(config: &Config, report: &mut Report) {
+    if !config.run.confine {
+        let found = "run.confine is false: a fault in the trading process could reach every file of \
+                     its user";
+        let mend = "set run.confine = true, or give the run a user of its own";
+        return report.warn("confinement", found, mend);
+    }
+    protection::offered(&windvane_sandbox::probe(), report);
+}
+
+/// Checks the address and the token of the admin server.
 pub(super) fn admin(config: &Config, report: &mut Report) {
-    let file = config.run.data_dir.join(TOKEN_FILE);
-    match admin_bridge::token(config.admin.token.as_ref(), &file) {
-        Ok(_) => {}
-        Err(error) if error.is_usage() => {
-            let mend = "make it readable for this user only, or remove admin.token";
-            report.wrong("admin", error.to_string(), mend);
-            return;
-        }
-        Err(error) => {
-            report.no_go("admin", error.to_string(), "");
-            return;
+    if let Some(secret) = &config.admin.token {
+        match admin_bridge::configured_token(secret) {
+            Ok(_) => {}
+            Err(error) if error.is_usage() => {
+                let mend = "make it readable for this user only, or remove admin.token";
+                report.wrong("admin", error.to_string(), mend);
+                return;
+            }
+            Err(error) => {
+                report.no_go("admin", error.to_string(), "");
+                return;
+            }
         }
     }
     let Some(listen) = config.admin.listen else {
-        report.ok("admin", "a free port of 127.0.0.1 will be used");
+        report.ok(
+            "admin",
+            "only the socket admin.sock in data_dir will be used",
+        );
         return;
     };
     match TcpListener::bind(listen) {
         Ok(_) => report.ok("admin", format!("{listen} is free")),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => report.warn(
+            "admin",
+            format!(
+                "admin.listen {listen}: {error}. A run would start without its TCP address and try \
+                 again; the socket admin.sock in data_dir works"
+            ),
+            "free the port or choose another; 0 takes any free port",
+        ),
         Err(error) => report.no_go(
             "admin",
             format!("admin.listen {listen}: {error}"),
@@ -310,7 +341,15 @@ fn what_is_left(config: &Config, report: &mut Report) {
 }
 
 /// Builds or reads every module and checks it.
-pub(super) async fn modules(config: &Config, report: &mut Report) -> Option<Vec<Guest>> {
+pub(super) async fn modules(
+    config: &Config,
+    on_loopback: bool,
+    report: &mut Report,
+) -> Option<Vec<Guest>> {
+    if let Err(error) = modules::refuse_sources(config, on_loopback) {
+        report.wrong("module", error.to_string(), "");
+        return None;
+    }
     let mut guests = Vec::new();
     for strategy in &config.strategies {
         let mut alone = config.clone();
@@ -320,10 +359,12 @@ pub(super) async fn modules(config: &Config, report: &mut Report) -> Option<Vec<
         match loaded {
             Ok(Ok(loaded)) => {
                 for guest in loaded {
-                    let wants = &guest.strategy.describe().capabilities;
-                    let (sha256, wants) = (hex::encode(guest.sha256), wants.join(", "));
-                    let version = &guest.strategy.describe().version;
-                    let found = format!("{id}: {version}, sha256 {sha256}, wants {wants}");
+                    let strategy = &guest.strategy;
+                    let (version, sha256) =
+                        (&strategy.describe().version, hex::encode(guest.sha256));
+                    let (uses, granted) = (strategy.capabilities(), strategy.granted());
+                    let found =
+                        format!("{id}: {version}, sha256 {sha256}, uses {uses}, granted {granted}");
                     report.ok("module", found);
                     guests.push(guest);
                 }
@@ -359,7 +400,7 @@ pub(super) fn begin(config: &Config, mut guests: Vec<Guest>, market: &Market, re
     };
     let now = engine.now();
     let mut driver = Driver::new(engine, LiveGuests::new(guests, &states), false);
-    if let Err((strategy, reason)) = driver.start(now, &states) {
+    if let Err((strategy, reason)) = driver.start(now, &states, &[]) {
         let id = config.strategies[usize::from(strategy.0)].id.as_str();
         let found = format!("{id} refuses: {reason}");
         report.wrong(

@@ -7,10 +7,14 @@
 
 mod account;
 mod local;
+mod protection;
 mod query;
 mod report;
+mod signer;
 mod streams;
 mod venue;
+
+use std::path::PathBuf;
 
 use windvane_client::budget::Lane;
 use windvane_client::{Client, Settings};
@@ -36,6 +40,8 @@ pub struct CheckOptions {
     pub no_keys: Option<String>,
     /// Keys that a run needs and that the configuration does not set.
     pub not_set: Vec<&'static str>,
+    /// The files that a run reads again at each reload.
+    pub files: Vec<PathBuf>,
 }
 
 /// Runs all checks.
@@ -46,8 +52,12 @@ pub async fn check(config: &Config, options: CheckOptions) -> Report {
     local::data_directory(config, &mut report);
     local::admin(config, &mut report);
     local::processors(config, &mut report);
-    let guests = local::modules(config, &mut report).await;
+    local::confinement(config, &mut report);
+    let on_loopback = options.settings.addresses.are_loopback();
+    let guests = local::modules(config, on_loopback, &mut report).await;
     let paper = config.run.mode == Mode::Paper;
+    signer::signer(config, &mut report);
+    protection::secrets(config, &options.files, &mut report);
     let keys = keys(&options, paper, &mut report);
     let client = match Client::new(options.settings) {
         Ok(client) => client,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use windvane_model::outside_text;
 use windvane_session::weights::{Plan, Use};
 
 /// The result of one check.
@@ -101,9 +102,11 @@ impl Report {
                 Verdict::Warn => "warn",
                 Verdict::NoGo => "NO-GO",
             };
-            lines.push(format!("{verdict:<6} {:<14} {}", line.area, line.found));
+            let found = outside_text::message(&line.found);
+            lines.push(format!("{verdict:<6} {:<14} {found}", line.area));
             if !line.mend.is_empty() {
-                lines.push(format!("{:<6} {:<14} -> {}", "", "", line.mend));
+                let mend = outside_text::message(&line.mend);
+                lines.push(format!("{:<6} {:<14} -> {mend}", "", ""));
             }
         }
         for plan in &self.plans {
@@ -154,6 +157,21 @@ fn plan_lines(plan: &Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_finding_is_one_line_of_limited_length() {
+        let mut report = Report::default();
+        report.no_go(
+            "account",
+            "a\u{1b}[2J\r\ngo".to_owned() + &"x".repeat(9_999),
+            "b\ngo",
+        );
+        let text = report.text();
+        assert!(!text.contains(['\u{1b}', '\r']), "{text:?}");
+        let lines: Vec<_> = text.lines().collect();
+        assert!(!lines.contains(&"go") && lines.len() == 4, "{text}");
+        assert!(lines[0].ends_with(" more bytes]"), "{text}");
+    }
 
     #[test]
     fn warnings_allow_a_run_and_fixes_follow_each_line() {

@@ -108,7 +108,8 @@ pub(super) async fn find_out(
     client: &Client,
     terms: StartupTerms,
 ) -> Result<StartupResult, Box<StartupError>> {
-    let (known, _) = startup_steps::find_out(config, client, terms, || Ok::<_, Box<_>>(())).await?;
+    let (known, _) =
+        startup_steps::find_out(config, client, (terms, None), || Ok::<_, Box<_>>(())).await?;
     Ok(known)
 }
 

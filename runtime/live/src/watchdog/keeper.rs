@@ -3,13 +3,14 @@
 //! its own thread.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use windvane_client::Client;
+use windvane_files::BoundedLines;
 use windvane_model::Time;
 use windvane_model::live::LiveInput;
 use windvane_protocol::route::Surface;
@@ -19,6 +20,8 @@ use windvane_session::watchdog::{
 };
 
 /// This program's executable, even if the file was replaced since the start.
+use super::LINE_BYTES_MAX;
+
 const THIS_PROGRAM: &str = "/proc/self/exe";
 /// How long a process may take to end after its pipe closed; then it is killed.
 const END: Duration = Duration::from_secs(2);
@@ -222,21 +225,35 @@ impl Keeping {
     fn spawn(&mut self) -> std::io::Result<()> {
         self.lives += 1;
         let plan = serde_json::to_string(&self.plan)?;
-        let mut child = Command::new(THIS_PROGRAM)
+        // Secrets that this process erased from its environment.
+        let secrets = windvane_config::secrets_line();
+        let mut command = Command::new(THIS_PROGRAM);
+        command
             .arg0("windvane")
             .arg("watchdog")
             .args(&self.arguments.arguments)
             .arg("--plan")
-            .arg(plan)
+            .arg(plan);
+        if secrets.is_some() {
+            command.arg("--secrets-on-stdin");
+        }
+        let mut child = command
+            .env_remove(windvane_config::SECRETS_VARIABLE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // The terminal's signals must reach the run alone.
             .process_group(0)
             .spawn()?;
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let (mut stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        if let (Some(secrets), Some(stdin)) = (secrets, &mut stdin) {
+            // A process that ended at once is noticed by its closed pipe.
+            let _ = stdin
+                .write_all(secrets.as_bytes())
+                .and_then(|()| stdin.write_all(b"\n"));
+        }
         let (events, life) = (self.events.clone(), self.lives);
         std::thread::spawn(move || {
-            for line in BufReader::new(stdout?).lines().map_while(Result::ok) {
+            for line in BoundedLines::new(stdout?, LINE_BYTES_MAX) {
                 if let Ok(message) = serde_json::from_str(&line) {
                     events.send(Event::Message(life, message)).ok()?;
                 }

@@ -4,8 +4,8 @@
 //! (`docs/promises.md#4-dead-mans-switch`).
 //!
 //! The two processes talk over stdin and stdout of the watchdog, one JSON message per line. The
-//! arguments name the orders to watch. They contain no keys: the watchdog reads the configuration
-//! itself.
+//! arguments name the orders to watch. They contain no keys: the signer process signs, or the watchdog
+//! reads the configuration itself.
 //!
 //! This module makes no decisions. They are in `windvane_session::watchdog`.
 
@@ -14,6 +14,10 @@ mod process;
 mod stderr_writer;
 
 pub use keeper::{Keeper, ProcessArguments};
+pub(crate) use process::ignore_signals;
 pub use process::{WatchdogError, watch};
 pub use stderr_writer::StderrWriter;
 pub use windvane_session::watchdog::WatchdogPlan as Plan;
+
+/// Longest message between the two processes, bytes. A longer one is cut, and then not valid.
+const LINE_BYTES_MAX: usize = 4 << 20;

@@ -1,7 +1,7 @@
 //! The watchdog process itself: pipes, clock, requests and the file of bans. The session's
 //! [`Watchdog`] makes every decision.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
@@ -11,16 +11,19 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use windvane_client::{Client, Settings};
 use windvane_client_core::Gateway;
+use windvane_files::BoundedLines;
 use windvane_model::Surface;
 use windvane_session::watchdog::{
     RunMessage, Watchdog, WatchdogEnd, WatchdogInput, WatchdogMessage, WatchdogOutput, WatchdogPlan,
 };
 use windvane_session::{Exchange, RequestTerms, Requests};
 
+use super::LINE_BYTES_MAX;
 use crate::bans;
 use crate::clock::Clock;
 use crate::http::{Http, RuntimeClient};
 use crate::mailbox::{self, Inbox, LoopEvent, Wake};
+use crate::signer;
 
 /// How many messages may wait to be written. A run that is stopped reads none.
 const WAITING: usize = 64;
@@ -47,7 +50,8 @@ pub enum WatchdogError {
 }
 
 /// Watches a run until the run ends normally or until all of its spot orders are cancelled.
-/// `exchange` builds the exchange for a gateway.
+/// `exchange` builds the exchange for a gateway. `signer` is the socket of the signer process; without
+/// one, the keys of `settings` sign.
 ///
 /// # Errors
 /// The watchdog cannot start, or the venue refuses its requests.
@@ -55,7 +59,7 @@ pub async fn watch(
     settings: Settings,
     plan: WatchdogPlan,
     exchange: impl FnOnce(Gateway) -> Box<dyn Exchange>,
-    data_dir: &Path,
+    (data_dir, signer): (&Path, Option<&Path>),
 ) -> Result<(), WatchdogError> {
     ignore_signals()?;
     let client = Client::new(settings)?;
@@ -77,9 +81,11 @@ pub async fn watch(
         client: client.clone(),
     };
     let (mailbox, inbox) = mailbox::mailbox();
+    let signer = signer.map(|socket| signer::connect(socket, &way.handle, &mailbox, |_| {}));
     let post = Post {
         watchdog: Watchdog::new(clock.now(), plan, requests),
         http: Http::new((way.clone(), way), mailbox, clock),
+        signer,
         inbox,
         messages: Some(listen()?),
         outbox: message_writer()?,
@@ -96,6 +102,8 @@ pub async fn watch(
 struct Post {
     watchdog: Watchdog,
     http: Http,
+    /// Signs in another process; `None` if the keys of this process sign.
+    signer: Option<windvane_signer::Client>,
     inbox: Inbox,
     /// Messages of the run; `None` once the run is dead.
     messages: Option<mpsc::UnboundedReceiver<RunMessage>>,
@@ -136,14 +144,19 @@ impl Post {
 
     fn take(&mut self, wake: Wake) {
         let now = self.clock.now();
-        if let Wake::Event(LoopEvent::CallEnded(id, outcome)) = wake {
-            self.http.remove(id);
-            outcome.with_answer(|answer| {
-                let answer = WatchdogInput::Answer(id, answer);
-                self.watchdog.handle(now, answer);
-            });
-        } else {
-            self.watchdog.handle(now, WatchdogInput::Timeout);
+        match wake {
+            Wake::Event(LoopEvent::CallEnded(id, outcome)) => {
+                self.http.remove(id);
+                outcome.with_answer(|answer| {
+                    let answer = WatchdogInput::Answer(id, answer);
+                    self.watchdog.handle(now, answer);
+                });
+            }
+            Wake::Signed((id, prepared)) => {
+                let signed = WatchdogInput::Signed(id, prepared);
+                self.watchdog.handle(now, signed);
+            }
+            _ => self.watchdog.handle(now, WatchdogInput::Timeout),
         }
     }
 
@@ -153,9 +166,13 @@ impl Post {
             match output {
                 WatchdogOutput::Send(call) => self.http.send(call),
                 WatchdogOutput::Sign(id, unsigned) => {
-                    let prepared = self.client.gateway().sign(&unsigned);
-                    let signed = WatchdogInput::Signed(id, prepared);
-                    self.watchdog.handle(now, signed);
+                    if let Some(signer) = &self.signer {
+                        signer.sign(id, &unsigned);
+                    } else {
+                        let prepared = self.client.gateway().sign(&unsigned);
+                        let signed = WatchdogInput::Signed(id, prepared);
+                        self.watchdog.handle(now, signed);
+                    }
                 }
                 WatchdogOutput::Abandon(id) => {
                     if let Some(outcome) = self.http.abandon(id) {
@@ -186,8 +203,10 @@ async fn next_message(
         None => std::future::pending().await,
     }
 }
-/// Ignores the terminal's signals. The run handles them, and the watchdog follows the run.
-fn ignore_signals() -> std::io::Result<()> {
+
+/// Ignores the terminal's signals. The run handles them, and the processes beside it follow the run.
+/// Needs an async runtime.
+pub(crate) fn ignore_signals() -> std::io::Result<()> {
     let wrote = SignalKind::from_raw(WROTE_TO_TERMINAL);
     for kind in [
         SignalKind::interrupt(),
@@ -207,7 +226,7 @@ fn listen() -> std::io::Result<mpsc::UnboundedReceiver<RunMessage>> {
     let (messages, received) = mpsc::unbounded_channel();
     let thread = std::thread::Builder::new().name("stdin".to_owned());
     thread.spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        for line in BoundedLines::new(std::io::stdin().lock(), LINE_BYTES_MAX) {
             let Ok(message) = serde_json::from_str(&line) else {
                 tracing::error!("cannot read a message of the run; it is ignored");
                 continue;

@@ -1,5 +1,5 @@
-//! Log lines of the watchdog process. Their own thread writes them, so a terminal or log service
-//! that does not read can never delay the watchdog's work.
+//! Log lines of the watchdog process and of the signer process. Their own thread writes them, so a terminal or log service
+//! that does not read can never delay their work.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -11,13 +11,12 @@ use tracing_subscriber::fmt::MakeWriter;
 const WAITING: usize = 1_024;
 /// How long the process waits at its end for lines that are not written yet.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// The prefix of each line.
-const PREFIX: &[u8] = b"watchdog: ";
-
 /// A writer of lines to stderr that never waits.
 #[derive(Clone, Debug)]
 pub struct StderrWriter {
     lines: SyncSender<Line>,
+    /// The start of each line.
+    prefix: &'static str,
 }
 
 #[derive(Debug)]
@@ -28,12 +27,12 @@ enum Line {
 }
 
 impl StderrWriter {
-    /// Starts the thread.
-    pub fn stderr() -> io::Result<Self> {
+    /// Starts the thread. Each line begins with `prefix`.
+    pub fn stderr(prefix: &'static str) -> io::Result<Self> {
         let (lines, waiting) = sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("log".to_owned());
         thread.spawn(move || write_all(&waiting))?;
-        Ok(Self { lines })
+        Ok(Self { lines, prefix })
     }
 
     /// Waits a moment for lines that are not written yet.
@@ -63,7 +62,10 @@ fn write_all(lines: &Receiver<Line>) {
 
 impl Write for StderrWriter {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        match self.lines.try_send(Line::Text([PREFIX, text].concat())) {
+        match self
+            .lines
+            .try_send(Line::Text([self.prefix.as_bytes(), text].concat()))
+        {
             Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => Ok(text.len()),
         }
     }

@@ -6,7 +6,7 @@ use windvane_model::config::EngineConfig;
 use windvane_model::forced::OnLiquidation;
 use windvane_model::kill_switch::StoredKillSwitches;
 use windvane_model::record::Chain;
-use windvane_model::{Surface, Time};
+use windvane_model::{StrategyId, Surface, Time};
 
 use super::{Before, PreviousState, RecoverError};
 use crate::account::Account;
@@ -80,8 +80,8 @@ impl PreviousState {
     /// Begins a process. `guests` makes the strategies, which get their saved states.
     ///
     /// # Errors
-    /// The present configuration or the venue's rules cannot be used, or a strategy refuses to
-    /// start.
+    /// The present configuration or the venue's rules cannot be used, or a strategy that did not
+    /// start before with this module and these parameters refuses to start.
     pub fn launch<G: Guests>(
         mut self,
         terms: LaunchTerms<'_>,
@@ -93,11 +93,18 @@ impl PreviousState {
         let state_of = |(name, _): &Module| last.as_ref()?.state_of(name);
         let states: States = modules.iter().map(state_of).collect();
         let guests = guests(&states);
+        let made = guests.made();
+        let is_known = |(place, module): (usize, &Module)| {
+            let made = made.get(place)?;
+            let known = last.as_ref()?.has_instance(module, made);
+            known.then_some(StrategyId(place as u16))
+        };
+        let known: Vec<_> = modules.iter().enumerate().filter_map(is_known).collect();
         let mut account = terms.account;
         let snapshot = engine.snapshot();
         let saved = states.clone();
         let first = FirstSegment {
-            checkpoint: new_checkpoint(snapshot, saved, modules, guests.made(), account.to_bytes())
+            checkpoint: new_checkpoint(snapshot, saved, modules, made, account.to_bytes())
                 .to_bytes(),
             at: engine.chain(),
         };
@@ -116,6 +123,7 @@ impl PreviousState {
             kill_switch: &mut kill_switch,
             foreign: terms.foreign,
             states: &states,
+            known: &known,
             on_liquidation: terms.on_liquidation,
             surfaces: terms.surfaces,
             is_streamed: terms.is_streamed,
@@ -149,7 +157,7 @@ mod tests {
     use windvane_model::kill_switch::{StoredKillSwitch, StrategyKillSwitch};
     use windvane_model::risk::RiskLimits;
     use windvane_model::run_state::KillSwitch;
-    use windvane_model::{Event, Intent, StrategyId};
+    use windvane_model::{Event, Intent};
 
     use super::*;
     use crate::checkpoint::Checkpoint;
@@ -226,7 +234,7 @@ mod tests {
         NAMES.map(|name| (name.to_owned(), [7; 32])).to_vec()
     }
 
-    /// The state left by a process with epoch 7, whose strategy `c` saved a state.
+    /// The state of an earlier process. Its epoch is 7, and its strategy `c` saved a state.
     fn left() -> PreviousState {
         let mut engine = Engine::new(config(7)).unwrap();
         let at = engine.chain();
@@ -316,14 +324,29 @@ mod tests {
         assert_eq!(*launched.kill_switch.file_content(), kill_switch);
     }
 
-    #[test]
-    fn a_refused_start_has_no_checkpoint() {
-        let modules = modules();
-        let refusing = Noted {
+    fn refusing() -> Noted {
+        Noted {
             refuses: Some(StrategyId(1)),
             ..noted()
-        };
-        let refused = left().launch(terms(&modules), |_| refusing);
+        }
+    }
+
+    #[test]
+    fn a_strategy_that_started_before_cannot_hold_up_the_others() {
+        let modules = modules();
+        let launched = left().launch(terms(&modules), |_| refusing()).unwrap();
+        let (engine, guests) = (launched.driver.engine(), launched.driver.guests());
+        assert_eq!(engine.fault(StrategyId(1)), Some(FaultKind::Contract));
+        assert_eq!(guests.started, [0, 1, 2].map(StrategyId));
+        let stored = &launched.kill_switch.file_content().strategies["b"];
+        assert!(stored.quarantine.is_some(), "{stored:?}");
+    }
+
+    #[test]
+    fn a_refused_start_of_a_new_module_has_no_checkpoint() {
+        let mut modules = modules();
+        modules[1].1 = [8; 32];
+        let refused = left().launch(terms(&modules), |_| refusing());
         let error = refused.map(|launched| launched.first).unwrap_err();
         assert_eq!(
             error.to_string(),

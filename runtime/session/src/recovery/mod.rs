@@ -255,6 +255,11 @@ fn replayed(
         );
     }
     *flaw = replay.difference.map(Flaw::Differs);
+    for (strategy, instance) in replay.started {
+        if let Some(saved) = checkpoint.strategies.get_mut(usize::from(strategy.0)) {
+            (saved.sha256, saved.made) = (instance.sha256, instance.made);
+        }
+    }
     for (strategy, state) in replay.states {
         if let Some(saved) = checkpoint.strategies.get_mut(usize::from(strategy.0)) {
             saved.state = Some(state);

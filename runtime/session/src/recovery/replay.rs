@@ -7,9 +7,11 @@ use std::fmt;
 
 use windvane_engine::Engine;
 use windvane_model::codec::{Record, RecordBody, RecordedEffect, RecordedInput};
+use windvane_model::input::StartPhase;
 use windvane_model::record::Block;
 use windvane_model::{Notice, StrategyId, Time};
 
+use crate::checkpoint::{SavedStrategy, instances};
 use crate::engine_loop::{EngineLoop, NoticesOnly};
 use crate::paper::{Paper, UnexpectedMessage};
 
@@ -47,6 +49,10 @@ pub struct Replay {
     pairs: Pairs,
     /// States that strategies saved after the checkpoint, by strategy.
     pub states: BTreeMap<StrategyId, Vec<u8>>,
+    /// Instances that began to start after the checkpoint, by strategy.
+    pub started: BTreeMap<StrategyId, SavedStrategy>,
+    /// The instances of the last reload.
+    reloaded: Vec<SavedStrategy>,
     /// The simulated account.
     pub paper: Option<Paper>,
     /// The first record that differs.
@@ -104,7 +110,7 @@ impl Replay {
                 RecordBody::Input(next) => {
                     self.input_without_market(core, input.as_ref(), &followed);
                     followed.clear();
-                    self.note_saved(&next);
+                    self.note(&next);
                     input = Some((record.time, next));
                 }
                 RecordBody::Effect(effect) => followed.push((record.time, effect)),
@@ -127,14 +133,28 @@ impl Replay {
         while core.poll_block().is_some() {}
     }
 
-    fn note_saved(&mut self, input: &RecordedInput) {
-        if let RecordedInput::Saved {
-            strategy,
-            state: Some(state),
-            ..
-        } = input
-        {
-            self.states.insert(*strategy, state.clone());
+    /// Notes saved states and new instances, which the engine does not know.
+    fn note(&mut self, input: &RecordedInput) {
+        match input {
+            RecordedInput::Saved {
+                strategy,
+                state: Some(state),
+                ..
+            } => {
+                self.states.insert(*strategy, state.clone());
+            }
+            RecordedInput::Reconfigure(next) => {
+                self.reloaded = instances(&next.circumstances).unwrap_or_default();
+            }
+            RecordedInput::Start {
+                strategy,
+                phase: StartPhase::Begins,
+            } => {
+                if let Some(instance) = self.reloaded.get(usize::from(strategy.0)) {
+                    self.started.insert(*strategy, instance.clone());
+                }
+            }
+            _ => {}
         }
     }
 
@@ -150,7 +170,7 @@ impl Replay {
             self.difference = self.difference.take().or(otherwise);
             if let RecordBody::Input(input) = record.body {
                 core.handle(record.time, input.as_input());
-                self.note_saved(&input);
+                self.note(&input);
                 self.drain(core, record.time);
             }
         }

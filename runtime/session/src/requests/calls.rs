@@ -133,7 +133,9 @@ impl Requests {
         } = waiting;
         let (surface, lane, ms) = (wanted.call.route.surface, wanted.lane, self.ms(now));
         let cost = self.exchange.cost(&wanted.call);
-        let departed = match self.gateway().acquire(ms, (surface, lane), &cost) {
+        let has_share = self.check_share(ms, (surface, lane), &wanted.purpose, &cost);
+        let acquired = has_share.and_then(|()| self.gateway().acquire(ms, (surface, lane), &cost));
+        let departed = match acquired {
             Ok(departed) => departed,
             Err(why) => {
                 if let Some(at) = why.until_ms.map(|until_ms| self.time_of(until_ms))
@@ -153,6 +155,7 @@ impl Requests {
                 return self.call_ended(now, wanted.purpose, Err(not_done));
             }
         };
+        self.count_share(ms, surface, &wanted.purpose, &cost);
         if since < now {
             self.done
                 .push_back(Done::Waited(lane, now.0.saturating_sub(since.0)));

@@ -11,6 +11,7 @@ mod clocks;
 mod done;
 mod engine_requests;
 mod modes;
+mod order_shares;
 mod pending;
 mod stages;
 mod startup;

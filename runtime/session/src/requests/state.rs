@@ -14,6 +14,7 @@ use super::call::CallId;
 use super::clock_reads::Clocks;
 use super::done::Done;
 use super::modes::Modes;
+use super::order_shares::OrderShares;
 use super::pending::{Elsewhere, PendingRequest};
 use super::stages::{InFlight, PendingSignature, Waiting};
 use super::stops::{Probes, Stops};
@@ -52,6 +53,7 @@ pub struct Requests {
     pub(super) probes: Probes,
     pub(super) clocks: Clocks,
     pub(super) stops: Stops,
+    pub(super) shares: OrderShares,
     /// Depth snapshots that are requested again at this time.
     pub(super) depths: Vec<(Time, InstrumentId)>,
     /// The last order, for rehearsals.
@@ -88,6 +90,7 @@ impl Requests {
             probes: Probes::default(),
             clocks: Clocks::default(),
             stops: Stops::default(),
+            shares: OrderShares::default(),
             depths: Vec::new(),
             last: None,
             is_hurried: false,

@@ -3,24 +3,13 @@
 use windvane_model::Input as EngineInput;
 use windvane_model::config::Reconfiguration;
 use windvane_model::forced::OnLiquidation;
-use windvane_model::input::Command;
 use windvane_model::live::OnStop;
 use windvane_model::{StrategyId, Time, planted};
 
 use super::Session;
-use super::events::{Ended, Input};
-use crate::driver::Renewed;
+use super::events::Ended;
 use crate::guests::Guests;
 use crate::requests::Requests;
-
-/// How a strategy left quarantine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Freed {
-    /// How its new instance began.
-    pub renewed: Renewed,
-    /// A saved state existed.
-    pub had_state: bool,
-}
 
 /// Configuration changes. Drain [`Session::poll_output`] after each call.
 impl<G: Guests> Session<G> {
@@ -35,64 +24,6 @@ impl<G: Guests> Session<G> {
         self.act(now);
         self.settle(now);
         state
-    }
-
-    /// Tests whether a strategy's module starts with this state. The test has no effect.
-    ///
-    /// # Errors
-    /// The reason why it does not start.
-    pub(super) fn rehearse(
-        &mut self,
-        strategy: StrategyId,
-        state: Option<&[u8]>,
-    ) -> Result<(), String> {
-        self.driver.rehearse(strategy, state)
-    }
-
-    /// Handles an operator command for one strategy. A resume of a strategy in quarantine first
-    /// starts a new instance of its module with the last saved state, or without it if the instance
-    /// cannot load it. Returns how the instance began.
-    ///
-    /// # Errors
-    /// The reason why the new instance does not start. The strategy stays in quarantine, and the
-    /// command has no effect.
-    pub fn steer(
-        &mut self,
-        now: Time,
-        strategy: StrategyId,
-        command: Command,
-    ) -> Result<Option<Freed>, String> {
-        let mut freed = None;
-        if command == Command::Resume && self.engine().fault(strategy).is_some() {
-            let saved = self.driver.guests().saved(strategy);
-            freed = Some(Freed {
-                renewed: self.renew(now, strategy, saved.as_deref(), true)?,
-                had_state: saved.is_some(),
-            });
-        }
-        self.handle(now, Input::Command(command, Some(strategy)));
-        Ok(freed)
-    }
-
-    /// Starts a new instance of a strategy's module, see [`Driver::renew`].
-    ///
-    /// # Errors
-    /// The reason why it does not start. The strategy is in quarantine then.
-    pub(super) fn renew(
-        &mut self,
-        now: Time,
-        strategy: StrategyId,
-        state: Option<&[u8]>,
-        may_be_fresh: bool,
-    ) -> Result<Renewed, String> {
-        let time = self.clock.at(now);
-        if planted!(ReloadAppliedTwice) {
-            drop(self.driver.renew(time, strategy, state, may_be_fresh));
-        }
-        let renewed = self.driver.renew(time, strategy, state, may_be_fresh);
-        self.act(now);
-        self.settle(now);
-        renewed
     }
 
     /// Sets the hash of a strategy's module, for the checkpoint of the next segment.

@@ -162,4 +162,6 @@ pub enum Reason {
     Requests,
     /// A stream must be pinged, replaced or reconnected.
     Streams,
+    /// A start of a strategy is given up.
+    Start,
 }

@@ -25,6 +25,11 @@ impl<G: Guests> Session<G> {
                 if had_failed {
                     self.live(now, healthy(true));
                 }
+                // Only a journal that failed begins a segment during a reload. A replay of this segment
+                // must know the instances that start in it.
+                if let Some(change) = self.starts.open_change() {
+                    self.engine_input(now, EngineInput::Reconfigure(&change));
+                }
             }
             JournalEvent::NotRolled => self.writer.not_rolled(now),
             JournalEvent::Stalled => self.live(now, healthy(false)),
@@ -63,8 +68,13 @@ impl<G: Guests> Session<G> {
                 self.save(now);
             }
         }
-        if self.writer.is_roll_due(now) {
-            self.roll(now);
+        if self.writer.is_roll_due(now) && self.may_roll() {
+            if self.writer.may_roll() {
+                self.roll(now);
+            } else {
+                // Without room, the states would be recorded again at each attempt.
+                self.writer.not_rolled(now);
+            }
         }
         self.kill_switch.timeout(now);
     }
@@ -106,10 +116,10 @@ impl<G: Guests> Session<G> {
         if !self.writer.may_roll() {
             return self.writer.not_rolled(now);
         }
-        self.writer.roll(now);
         let made = self.driver.guests().made();
         let paper = self.account.to_bytes();
-        let checkpoint = new_checkpoint(engine, states, &self.modules, made, paper);
-        self.checkpoint = Some((checkpoint.to_bytes(), self.driver.engine().chain()));
+        let checkpoint = new_checkpoint(engine, states, &self.modules, made, paper).to_bytes();
+        self.writer.roll(now, checkpoint.len());
+        self.checkpoint = Some((checkpoint, self.driver.engine().chain()));
     }
 }

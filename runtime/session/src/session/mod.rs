@@ -9,6 +9,7 @@ mod dispatch;
 mod events;
 mod journal;
 mod reload;
+mod starts;
 
 use std::collections::VecDeque;
 
@@ -32,10 +33,11 @@ use crate::requests::Requests;
 use crate::stop::Stop;
 use crate::user_streams::UserStreams;
 use crate::writer::{DurabilityLag, Writer};
+use starts::Starts;
 
-pub use change::Freed;
 pub use events::{Ended, Input, JournalEvent, Output, Reason};
-pub use reload::{NotReloaded, Reload, Reloaded};
+pub use reload::{NotReloaded, Reload, ReloadTrial};
+pub use starts::{ReloadStarts, Renewed, START_MAX_MS, StartCause, StartJob, Started};
 
 /// The parts of a session.
 #[derive(Debug)]
@@ -80,6 +82,7 @@ pub struct Session<G> {
     flattens: bool,
     writer: Writer,
     stop: Option<Stop>,
+    starts: Starts,
     /// Outputs that leave before all others.
     leaving: VecDeque<Output>,
     outputs: VecDeque<Output>,
@@ -122,6 +125,7 @@ impl<G: Guests> Session<G> {
             kill_switch,
             flattens,
             stop: None,
+            starts: Starts::default(),
             leaving: VecDeque::new(),
             outputs: VecDeque::new(),
             checkpoint: None,
@@ -132,6 +136,7 @@ impl<G: Guests> Session<G> {
         if let Some(requests) = session.requests.as_mut()
             && session.account.is_of_venue()
         {
+            requests.share_between(session.driver.guests().count());
             requests.watch_clocks(now);
         }
         session.streams_timeout(now);
@@ -148,6 +153,12 @@ impl<G: Guests> Session<G> {
         }
         if self.ended.is_some() {
             return;
+        }
+        // A pause of the account needs no more: it holds back every strategy by itself.
+        if let Input::Command(command, of) = &input
+            && !matches!((command, of), (Command::Resume, _) | (Command::Pause, None))
+        {
+            self.starts.overtake(*of);
         }
         match input {
             Input::KillSwitch(_) => {}
@@ -188,6 +199,7 @@ impl<G: Guests> Session<G> {
             Input::Stop if self.stop.is_some() => self.end(now, Ended::Hurried),
             Input::Stop => {
                 self.stop = Some(Stop::new(now));
+                self.starts.drop_queued();
                 if let Some(requests) = &mut self.requests {
                     requests.hurry();
                 }
@@ -233,7 +245,7 @@ impl<G: Guests> Session<G> {
             time => self.clock.shell_time(time),
         };
         let seal = (self.has_unsealed() && !self.clock.is_played()).then(|| self.writer.seal_at());
-        let roll = self.writer.roll_at();
+        let roll = self.writer.roll_at().filter(|_| self.may_roll());
         let stop = self.stop.as_ref().map(Stop::by);
         let requests = self.requests.as_ref().and_then(Requests::next);
         let user = self.streams.as_ref().and_then(UserStreams::next);
@@ -248,11 +260,19 @@ impl<G: Guests> Session<G> {
             (self.kill_switch.due(), Reason::KillSwitch),
             (requests, Reason::Requests),
             (streams, Reason::Streams),
+            (self.starts.next(), Reason::Start),
         ];
         let due = all
             .into_iter()
             .filter_map(|(time, reason)| Some((time?, reason)));
         due.min()
+    }
+
+    /// Whether a segment may begin. A replay of a segment that began during a start could not know what
+    /// the new instance has seen. A journal that failed cannot wait: without a new segment nothing opens,
+    /// and its replay has a gap in any case.
+    pub(super) const fn may_roll(&self) -> bool {
+        !self.is_starting() || self.writer.has_failed()
     }
 
     /// Engine and strategies.
@@ -329,6 +349,7 @@ impl<G: Guests> Session<G> {
 
     /// Handles the results in requests and streams, and updates the kill switch file.
     fn settle(&mut self, now: Time) {
+        self.give_up_starts(now);
         self.handle_results(now);
         self.update_kill_switch();
     }

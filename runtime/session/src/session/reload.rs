@@ -1,8 +1,12 @@
 //! Reload of the configuration: a strategy that changed gets a new instance, and limits and
 //! reactions are replaced.
 //!
-//! A reload is all or nothing. Each new instance is first tested with the state of the running one.
-//! If one of them does not start, nothing changes.
+//! A reload is all or nothing. Each new instance is first tested beside the run, with the state of
+//! the running one. If one of them does not start, nothing changes. Otherwise the new configuration
+//! applies at once, and the instances start for good, again beside the run, one after the other.
+
+use std::collections::VecDeque;
+use std::fmt;
 
 use windvane_model::config::{Reconfiguration, StrategyTerms};
 use windvane_model::forced::OnLiquidation;
@@ -11,6 +15,7 @@ use windvane_model::risk::RiskLimits;
 use windvane_model::{StrategyId, Time};
 
 use super::Session;
+use super::starts::{ReloadStarts, START_MAX_MS, try_start};
 use crate::checkpoint::{SavedStrategy, circumstances};
 use crate::guests::ReloadGuests;
 
@@ -29,35 +34,86 @@ pub struct Reload<I> {
     pub on_liquidation: OnLiquidation,
 }
 
-/// Result of a reload.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reloaded {
-    /// Strategies whose new instance started.
-    pub started: Vec<StrategyId>,
-    /// Strategies whose new instance passed the test and then failed to start, with the reason.
-    /// They are in quarantine.
-    pub failed: Vec<(StrategyId, String)>,
-}
-
 /// A reload failed. Nothing was changed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("strategy {strategy}: {reason}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotReloaded {
-    /// The first strategy whose new instance does not start.
-    pub strategy: String,
+    /// The first strategy whose new instance does not start; `None` if the reload may not happen
+    /// now.
+    pub strategy: Option<String>,
     /// Why.
     pub reason: String,
 }
 
-/// A strategy that gets a new instance.
-struct Change<I> {
+impl fmt::Display for NotReloaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.strategy {
+            Some(strategy) => write!(f, "strategy {strategy}: {}", self.reason),
+            None => f.write_str(&self.reason),
+        }
+    }
+}
+
+impl std::error::Error for NotReloaded {}
+
+/// The test of a reload, which has no effect. The shell calls [`ReloadTrial::run`] on any thread,
+/// then [`Session::apply_reload`].
+pub struct ReloadTrial<G: ReloadGuests> {
+    reload: Reload<G::Instance>,
+    tests: Vec<Test>,
+    engine: Vec<u8>,
+    began: Time,
+    result: Result<(), NotReloaded>,
+}
+
+/// The test of one changed strategy.
+struct Test {
     strategy: StrategyId,
-    /// The state that the new instance gets.
+    name: String,
+    /// The state of the running instance.
     state: Option<Vec<u8>>,
-    /// The strategy is in quarantine and stays there.
+    /// The strategy is in quarantine. Its new instance is not tested.
     idle: bool,
-    /// The old instance.
-    old: I,
+}
+
+impl<G: ReloadGuests> std::fmt::Debug for ReloadTrial<G> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReloadTrial")
+            .field("result", &self.result)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<G: ReloadGuests> ReloadTrial<G> {
+    /// Tests each new instance, up to the first one that does not start. This may take seconds for
+    /// each.
+    pub fn run(&mut self) {
+        for test in self.tests.iter().filter(|test| !test.idle) {
+            let (strategy, state) = (test.strategy, test.state.as_deref());
+            let instance = &mut self.reload.instances[usize::from(strategy.0)];
+            if let Err(failure) = try_start::<G>(instance, strategy, &self.engine, state) {
+                self.result = Err(test.fails(failure.error.to_string()));
+                return;
+            }
+        }
+        self.result = Ok(());
+    }
+}
+
+impl Test {
+    fn fails(&self, reason: String) -> NotReloaded {
+        NotReloaded {
+            strategy: Some(self.name.clone()),
+            reason,
+        }
+    }
+}
+
+/// A reload that may not happen now.
+fn not_now(reason: &str) -> NotReloaded {
+    NotReloaded {
+        strategy: None,
+        reason: reason.to_owned(),
+    }
 }
 
 impl<G: ReloadGuests> Session<G> {
@@ -77,90 +133,136 @@ impl<G: ReloadGuests> Session<G> {
         changed.map(|(id, _)| id).collect()
     }
 
-    /// Applies a new configuration. Drain [`Session::poll_output`] after it.
+    /// Begins a reload: the result tests whether each new instance starts with the state of the
+    /// running one.
     ///
     /// # Errors
-    /// A strategy does not start with its new instance. Nothing was changed.
-    pub fn reload(
+    /// A strategy is starting. Nothing was changed.
+    pub fn begin_reload(
         &mut self,
         now: Time,
-        reload: Reload<G::Instance>,
-    ) -> Result<Reloaded, NotReloaded> {
-        let changed = self.changed(&reload.instances);
-        let mut changes = Vec::new();
-        for (place, instance) in reload.instances.into_iter().enumerate() {
-            let strategy = StrategyId(place as u16);
-            if !changed.contains(&strategy) {
-                continue;
-            }
-            match self.try_instance(now, strategy, instance) {
-                Ok(change) => changes.push(change),
-                Err(reason) => {
-                    self.put_back(changes);
-                    let name = self.driver().engine().strategy_name(strategy);
-                    return Err(NotReloaded {
-                        strategy: name.unwrap_or_default().to_owned(),
-                        reason,
-                    });
-                }
-            }
+        mut reload: Reload<G::Instance>,
+    ) -> Result<ReloadTrial<G>, NotReloaded> {
+        if let Err(refused) = self.may_reload() {
+            self.retire_all(reload.instances);
+            return Err(refused);
         }
+        let mut tests = Vec::new();
+        for strategy in self.changed(&reload.instances) {
+            let running = self.driver().guests().instance(strategy);
+            G::take_instruments(&mut reload.instances[usize::from(strategy.0)], running);
+            let state = self.state(now, strategy);
+            let name = self.engine().strategy_name(strategy);
+            tests.push(Test {
+                strategy,
+                name: name.unwrap_or_default().to_owned(),
+                state,
+                idle: self.engine().fault(strategy).is_some(),
+            });
+        }
+        Ok(ReloadTrial {
+            reload,
+            tests,
+            engine: self.engine().report(),
+            began: now,
+            result: Err(not_now("the new configuration was not tested")),
+        })
+    }
+
+    /// Applies a tested reload. The result are the starts of the changed strategies, for
+    /// [`Session::next_start`]. The next segment begins when they are over.
+    ///
+    /// # Errors
+    /// A strategy does not start with its new instance, or the reload may not happen now. Nothing
+    /// was changed.
+    pub fn apply_reload(
+        &mut self,
+        now: Time,
+        trial: ReloadTrial<G>,
+    ) -> Result<ReloadStarts<G>, NotReloaded> {
+        let ReloadTrial {
+            reload,
+            tests,
+            began,
+            result,
+            ..
+        } = trial;
+        if let Err(refused) = result.and_then(|()| self.may_apply(now, &tests, began)) {
+            self.retire_all(reload.instances);
+            return Err(refused);
+        }
+        let changed: Vec<_> = tests.iter().map(|test| test.strategy).collect();
         let next = Reconfiguration {
             limits: reload.limits,
             strategies: reload.strategies,
             on_stop: reload.on_stop,
-            circumstances: circumstances(&self.saved_strategies()),
+            circumstances: circumstances(&self.next_strategies(&reload.instances, &changed)),
         };
         self.reconfigure(now, &next, reload.on_liquidation);
-        Ok(self.begin_changed(now, changes))
-    }
-
-    /// Puts a new instance in place and tests whether it starts with the state of the old one.
-    fn try_instance(
-        &mut self,
-        now: Time,
-        strategy: StrategyId,
-        mut instance: G::Instance,
-    ) -> Result<Change<G::Instance>, String> {
-        let idle = self.engine().fault(strategy).is_some();
-        let state = self.state(now, strategy);
-        let guests = self.guests_mut();
-        G::take_instruments(&mut instance, guests.instance(strategy));
-        let old = guests.replace(strategy, instance);
-        let tried = if idle {
-            Ok(())
-        } else {
-            self.rehearse(strategy, state.as_deref())
-        };
-        let change = Change {
-            strategy,
-            state,
-            idle,
-            old,
-        };
-        if let Err(reason) = tried {
-            self.put_back(vec![change]);
-            return Err(reason);
-        }
-        Ok(change)
-    }
-
-    fn put_back(&mut self, changes: Vec<Change<G::Instance>>) {
-        let guests = self.guests_mut();
-        for change in changes {
-            guests.replace(change.strategy, change.old);
-            if !change.idle {
-                guests.runs_on(change.strategy);
+        let mut waiting = VecDeque::new();
+        for (place, instance) in reload.instances.into_iter().enumerate() {
+            let strategy = StrategyId(place as u16);
+            if changed.contains(&strategy) {
+                waiting.push_back((strategy, instance));
+            } else {
+                self.driver().guests().retire(instance);
             }
         }
+        Ok(self.queue_starts(next, waiting))
     }
 
-    /// The inputs from which the present instances are made.
-    fn saved_strategies(&self) -> Vec<SavedStrategy> {
+    /// Whether a tested reload may be applied now.
+    fn may_apply(&self, now: Time, tests: &[Test], began: Time) -> Result<(), NotReloaded> {
+        self.may_reload()?;
+        let count = i64::try_from(tests.len()).unwrap_or(0);
+        if began.plus_ms(START_MAX_MS.saturating_mul(count + 1)) < now {
+            let seconds = START_MAX_MS / 1_000;
+            return Err(not_now(&format!(
+                "the test took more than {seconds} s for each new instance"
+            )));
+        }
+        let is_back = |test: &&Test| test.idle && self.engine().fault(test.strategy).is_none();
+        if let Some(test) = tests.iter().find(is_back) {
+            return Err(test.fails("it left quarantine during the reload".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn retire_all(&self, instances: Vec<G::Instance>) {
+        for instance in instances {
+            self.driver().guests().retire(instance);
+        }
+    }
+
+    /// Whether a reload may happen now.
+    fn may_reload(&self) -> Result<(), NotReloaded> {
+        if self.is_stopping() || self.ended.is_some() {
+            return Err(not_now("the run is stopping"));
+        }
+        match self.starts.first() {
+            Some(strategy) => Err(NotReloaded {
+                strategy: self.engine().strategy_name(strategy).map(str::to_owned),
+                reason: "an earlier start of it is not over yet".to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The inputs from which the instances are made after a reload.
+    fn next_strategies(
+        &self,
+        instances: &[G::Instance],
+        changed: &[StrategyId],
+    ) -> Vec<SavedStrategy> {
         let guests = self.driver().guests();
-        let modules = self.modules().iter().enumerate();
-        let saved = modules.map(|(place, (name, _))| {
-            let instance = guests.instance(StrategyId(place as u16));
+        let modules = self.modules().iter().zip(instances).enumerate();
+        let saved = modules.map(|(place, ((name, _), next))| {
+            let strategy = StrategyId(place as u16);
+            let instance = if changed.contains(&strategy) {
+                next
+            } else {
+                guests.instance(strategy)
+            };
             SavedStrategy {
                 name: name.clone(),
                 sha256: G::module(instance),
@@ -169,23 +271,5 @@ impl<G: ReloadGuests> Session<G> {
             }
         });
         saved.collect()
-    }
-
-    /// Starts the tested instances.
-    fn begin_changed(&mut self, now: Time, changes: Vec<Change<G::Instance>>) -> Reloaded {
-        let mut reloaded = Reloaded::default();
-        for change in changes {
-            let strategy = change.strategy;
-            let sha256 = G::module(self.driver().guests().instance(strategy));
-            self.replace_module(strategy, sha256);
-            if change.idle {
-                continue;
-            }
-            match self.renew(now, strategy, change.state.as_deref(), false) {
-                Ok(_) => reloaded.started.push(strategy),
-                Err(reason) => reloaded.failed.push((strategy, reason)),
-            }
-        }
-        reloaded
     }
 }
