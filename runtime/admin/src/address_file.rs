@@ -1,4 +1,4 @@
-//! `<data_dir>/admin.addr` contains the address of a running instance, so that the verbs find it.
+//! `<data_dir>/admin.addr` contains the TCP address of a running instance, if it has one.
 //! It exists while the server runs. After a crash it remains, so a reader must expect no program,
 //! or another one, at that address.
 
@@ -8,6 +8,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 const NAME: &str = "admin.addr";
+/// An address is shorter.
+const BYTES_MAX: u64 = 256;
 
 /// The file of this process. Dropping it removes the file.
 #[derive(Debug)]
@@ -29,9 +31,17 @@ impl AddressFile {
         Ok(Self { path, address })
     }
 
+    /// Removes the file of an earlier process.
+    pub(crate) fn remove_stale(data_dir: &Path) -> io::Result<()> {
+        match fs::remove_file(Self::path(data_dir)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// The address in the file; `None` without a file.
     pub(crate) fn read(data_dir: &Path) -> io::Result<Option<SocketAddr>> {
-        let text = match fs::read_to_string(Self::path(data_dir)) {
+        let text = match windvane_files::read_text_bounded(&Self::path(data_dir), BYTES_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -59,6 +69,20 @@ impl Drop for AddressFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipe_or_a_long_file_is_no_address() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = AddressFile::path(folder.path());
+        fs::write(&path, vec![b' '; 10_000]).unwrap();
+        let error = AddressFile::read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("at most 256 bytes"), "{error}");
+        fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let error = AddressFile::read(folder.path()).unwrap_err().to_string();
+        assert!(error.starts_with("is a pipe"), "{error}");
+    }
 
     #[test]
     fn dropping_removes_only_the_own_file() {

@@ -8,13 +8,12 @@
 //!
 //! ```no_run
 //! # use std::{path::Path, sync::Arc};
-//! # use tokio::sync::{mpsc, watch};
+//! # use tokio::sync::watch;
 //! # use windvane_admin::*;
 //! # async fn run(data_dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
 //! let metrics = Metrics::install()?;
-//! let token = Token::read_or_create(&data_dir.join("admin.token"))?;
 //! let (publish, published) = watch::channel(Arc::new(Published::default()));
-//! let (steer, mut steered) = mpsc::channel(16);
+//! let (steer, mut steered) = steering();
 //! let heartbeat = Heartbeat::new();
 //! let served = Served {
 //!     published: published.clone(),
@@ -22,7 +21,7 @@
 //!     heartbeat: heartbeat.clone(),
 //!     metrics,
 //! };
-//! let server = Server::start(Settings::new(data_dir), token, served).await?;
+//! let server = Server::start(Settings::new(data_dir), served).await?;
 //! let notifier = Notifier::from_env()?;
 //! notifier.ready();
 //! let engine_loop = async {
@@ -53,17 +52,21 @@ mod address_file;
 pub mod client;
 mod heartbeat;
 pub mod metrics;
+mod proof;
 pub mod server;
 pub mod service;
+mod socket;
 mod steer;
+mod steering;
 mod token;
 pub mod view;
 
-pub use client::{Admin, Query, QueryError, TokenSource};
+pub use client::{Admin, Query, QueryError, TokenSource, Wait};
 pub use heartbeat::Heartbeat;
 pub use metrics::Metrics;
-pub use server::{Served, Server, Settings, StartError};
+pub use server::{Served, Server, Settings, StartError, Tcp};
 pub use service::Notifier;
-pub use steer::{Applied, Command, Refused, Steer};
+pub use steer::{Applied, Cancels, Command, Refused, Steer, StillOpen, WAIT_MAX};
+pub use steering::{LoopEnded, SteerReceiver, SteerSender, steering};
 pub use token::{Token, TokenError};
 pub use view::Published;

@@ -1,12 +1,13 @@
-//! The bearer token of the admin server. It is created once, kept in a file that only its owner can
-//! read, compared in constant time, and never printed.
+//! The token of the admin server's TCP address. It is configured, or made at each start. It is kept
+//! in a file that only its owner can read, compared in constant time, and never printed.
 
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
 use subtle::ConstantTimeEq;
+use windvane_files::{PrivateError, open_private};
 
 /// The number of random bytes in a new token.
 const RANDOM_BYTES: usize = 32;
@@ -43,29 +44,41 @@ pub enum TokenError {
         /// Its mode.
         mode: u32,
     },
+    /// The file belongs to another user, or is not a regular file.
+    #[error("token file {path}: {reason}")]
+    NotPrivate {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The text is not a token.
     #[error(
-        "{origin} must be {CHARS_MIN} or more visible ASCII characters without spaces; remove it, \
-         and the next start creates a new one"
+        "{origin} must be {CHARS_MIN} or more visible ASCII characters without spaces; correct it, \
+         or remove it from the configuration: then each start makes a new one"
     )]
     Text {
         /// The source of the text. The text itself is never in the message.
         origin: String,
     },
     /// The operating system gave no random bytes.
-    #[error("no random bytes for a token: {0}; try again, or write a token file yourself")]
+    #[error("no random bytes for a token: {0}; try again, or set admin.token")]
     Random(String),
 }
 
 impl Token {
-    /// Reads the token from the file, and creates the file if it is missing.
-    pub fn read_or_create(path: &Path) -> Result<Self, TokenError> {
-        match Self::read(path) {
-            Err(TokenError::File { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
-                Self::create(path)
-            }
-            read => read,
-        }
+    /// Makes a new token and writes it to the file, which is replaced.
+    ///
+    /// # Errors
+    /// The system gave no random bytes, or the file cannot be written.
+    pub fn create(path: &Path) -> Result<Self, TokenError> {
+        let token = Self(hex::encode(random::<RANDOM_BYTES>()?));
+        let written = windvane_files::replace(path, format!("{}\n", token.0).as_bytes());
+        written.map_err(|error| TokenError::File {
+            path: path.to_owned(),
+            error,
+        })?;
+        Ok(token)
     }
 
     /// Reads the token from the file.
@@ -74,16 +87,26 @@ impl Token {
             path: path.to_owned(),
             error,
         };
-        let file = File::open(path).map_err(failed)?;
-        // The metadata of the open file, so that the file cannot be replaced in between.
-        let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
-        if mode & MODE_FORBIDDEN != 0 {
+        let file = open_private(path, MODE_FORBIDDEN).map_err(|error| {
             let path = path.to_owned();
-            return Err(TokenError::Mode { path, mode });
-        }
+            match error {
+                PrivateError::Io(error) => TokenError::File { path, error },
+                PrivateError::Mode { mode } => TokenError::Mode { path, mode },
+                other @ (PrivateError::Owner { .. } | PrivateError::Replaceable(_)) => {
+                    TokenError::NotPrivate {
+                        path,
+                        reason: other.to_string(),
+                    }
+                }
+            }
+        })?;
         let mut text = String::new();
-        let mut limited = file.take(FILE_BYTES_MAX);
+        let mut limited = file.take(FILE_BYTES_MAX + 1);
         limited.read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > FILE_BYTES_MAX {
+            let reason = format!("it has more than {FILE_BYTES_MAX} bytes");
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, reason)));
+        }
         Self::from_text(text.trim(), &format!("token file {}", path.display()))
     }
 
@@ -98,28 +121,43 @@ impl Token {
         })
     }
 
-    fn create(path: &Path) -> Result<Self, TokenError> {
-        let mut bytes = [0; RANDOM_BYTES];
-        getrandom::fill(&mut bytes).map_err(|error| TokenError::Random(error.to_string()))?;
-        let token = Self(hex::encode(bytes));
-        let written = windvane_files::replace(path, format!("{}\n", token.0).as_bytes());
-        written.map_err(|error| TokenError::File {
-            path: path.to_owned(),
-            error,
-        })?;
-        Ok(token)
-    }
-
     /// Whether this is the token. The time of the comparison shows only whether the length is
     /// right.
     pub(crate) fn is(&self, given: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(given).into()
     }
 
-    /// The value of the `Authorization` header.
-    pub(crate) fn authorization(&self) -> String {
-        format!("Bearer {}", self.0)
+    /// HMAC-SHA256 of these parts with the token as the key. Each part is preceded by its length, so
+    /// that two lists of parts never give the same bytes.
+    pub(crate) fn mac(&self, parts: &[&[u8]]) -> [u8; 32] {
+        mac(self.0.as_bytes(), parts)
     }
+
+    /// Whether `given`, in hex, is [`mac`](Self::mac) of the parts. The comparison takes constant
+    /// time.
+    pub(crate) fn verifies(&self, parts: &[&[u8]], given: &[u8]) -> bool {
+        hex::decode(given).is_ok_and(|given| self.mac(parts).ct_eq(&given).into())
+    }
+}
+
+/// HMAC-SHA256 of parts, each preceded by its length in eight bytes.
+pub(crate) fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    // The key of HMAC has any length, so this never fails.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
+        return [0; 32];
+    };
+    for part in parts {
+        mac.update(&(part.len() as u64).to_be_bytes());
+        mac.update(part);
+    }
+    mac.finalize().into_bytes().into()
+}
+
+/// Random bytes of the operating system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], TokenError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| TokenError::Random(error.to_string()))?;
+    Ok(bytes)
 }
 
 impl std::fmt::Debug for Token {
@@ -131,38 +169,64 @@ impl std::fmt::Debug for Token {
 #[cfg(test)]
 mod tests {
     use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
     #[test]
-    fn a_token_is_created_once_for_its_owner_only() {
+    fn each_start_makes_a_new_token_for_its_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("admin.token");
-        let made = Token::read_or_create(&path).unwrap();
+        let made = Token::create(&path).unwrap();
         assert_eq!(made.0.len(), 64);
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o600);
-        let again = Token::read_or_create(&path).unwrap();
-        assert!(again.is(made.0.as_bytes()));
-        let other = Token::read_or_create(&folder.path().join("other")).unwrap();
-        assert!(!other.is(made.0.as_bytes()));
+        assert!(Token::read(&path).unwrap().is(made.0.as_bytes()));
+        let next = Token::create(&path).unwrap();
+        assert!(!next.is(made.0.as_bytes()));
         assert!(!format!("{made:?}").contains(&made.0));
+    }
+
+    #[test]
+    fn a_token_beyond_the_limit_is_refused_and_not_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("admin.token");
+        fs::write(&path, vec![b'x'; 4097]).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        let refused = Token::read(&path).unwrap_err().to_string();
+        assert!(refused.contains("more than 4096 bytes"), "{refused}");
     }
 
     #[test]
     fn a_file_with_open_permissions_is_refused_with_a_fix() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("admin.token");
-        Token::read_or_create(&path).unwrap();
+        Token::create(&path).unwrap();
         for mode in [0o640, 0o604, 0o660, 0o644, 0o700, 0o610] {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            let refused = Token::read_or_create(&path).unwrap_err().to_string();
+            let refused = Token::read(&path).unwrap_err().to_string();
             assert!(refused.contains(&format!("{mode:04o}")), "{refused}");
             let mend = format!("chmod 600 {}", path.display());
             assert!(refused.contains(&mend), "{refused}");
         }
         fs::set_permissions(&path, Permissions::from_mode(0o400)).unwrap();
         assert!(Token::read(&path).is_ok());
+    }
+
+    #[test]
+    fn parts_of_a_mac_cannot_be_shifted() {
+        let token = Token::from_text(&"t".repeat(32), "test").unwrap();
+        let tag = hex::encode(token.mac(&[b"ab", b"c"]));
+        assert!(token.verifies(&[b"ab", b"c"], tag.as_bytes()));
+        for parts in [
+            &[b"a".as_slice(), b"bc"][..],
+            &[b"abc"],
+            &[b"ab", b"c", b""],
+        ] {
+            assert!(!token.verifies(parts, tag.as_bytes()));
+        }
+        assert!(!token.verifies(&[b"ab", b"c"], b"no hex"));
+        assert!(!token.verifies(&[b"ab", b"c"], &tag.as_bytes()[..62]));
     }
 
     #[test]

@@ -114,6 +114,10 @@ pub struct Status {
     pub terms: Vec<Terms>,
     /// Strategies by state.
     pub strategies: StrategyCounts,
+    /// The processor time of each strategy that is called on the real clock; empty if a recording is
+    /// played.
+    #[serde(default)]
+    pub cpu: Vec<CpuUse>,
     /// Own orders that may be open at the venue, including those of unknown outcome.
     pub open_orders: u64,
     /// How far the journal is behind.
@@ -124,6 +128,10 @@ pub struct Status {
     /// Closes that were requested and are not finished.
     #[serde(default)]
     pub closes: Vec<Close>,
+    /// Why the TCP address `admin.listen` is not in use, and what to do; absent without a problem. The
+    /// admin server sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admin_problem: Option<String>,
 }
 
 /// The degraded reasons in JSON: `degraded_reasons`, and the same list under `doubts`, the name in
@@ -323,6 +331,19 @@ pub struct ForcedShare {
     pub realized_pnl: String,
     /// The strategy's position after the close.
     pub left: String,
+}
+
+/// The processor time of one strategy, beside what `limits.cpu_percent` allows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// The strategy.
+    pub strategy: String,
+    /// Use over the last 10 to 20 seconds, percent of one processor, rounded up.
+    pub used_percent: u64,
+    /// The share that it may use over time, percent of one processor.
+    pub limit_percent: u64,
+    /// Processor time that it may use at once now, milliseconds. Below 0 it is quarantined.
+    pub left_ms: i64,
 }
 
 /// The number of strategies in each state.

@@ -12,6 +12,8 @@
 //!
 //! - `--busy-poll` sets `run.busy_poll`, so the event loop never sleeps.
 //! - `--keep-awake` sets `run.keep_awake`, so no CPU enters a sleep state.
+//! - `--signer` signs in the signer process, as a run does by default. Without it, the measured process
+//!   signs itself.
 //! - `--rate` is the activity at the venue. The default gives some tens of events per second: each
 //!   order finds sleeping CPUs and cold caches, which is the worst case. 2800 gives the market of
 //!   the soak test.
@@ -32,22 +34,27 @@
 )]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use windvane_config::{Config, Overrides};
 use windvane_live::connection::VenueLine;
-use windvane_live::watchdog;
 use windvane_live::{self as live, Market};
+use windvane_live::{signer, watchdog};
+use windvane_protocol::sign::Credentials;
 
 /// Environment variable of the measured process: the way, its options, and where its data is.
 const ROLE: &str = "WINDVANE_BENCH_ROLE";
 const WAYS: [&str; 3] = ["durable", "memory", "unwaited"];
-/// Command-line flags for options of `[run]`.
-const OPTIONS: [(&str, &str); 2] = [("--busy-poll", "busy_poll"), ("--keep-awake", "keep_awake")];
+/// Command-line flags, and the names of the options in the role.
+const OPTIONS: [(&str, &str); 3] = [
+    ("--busy-poll", "busy_poll"),
+    ("--keep-awake", "keep_awake"),
+    ("--signer", "signer"),
+];
 /// Configuration of the measured process.
 const CONFIGURATION: &str = r#"
 [run]
@@ -184,13 +191,30 @@ fn measured(role: &str) {
     config.run.busy_poll = options.contains("busy_poll");
     config.run.keep_awake = options.contains("keep_awake");
     config.run.unwaited = way == "unwaited";
-    let line = VenueLine::read(Path::new(&line)).expect("cannot read the venue's line");
-    let settings = line.settings(&config, 0).expect("invalid settings");
+    let path = Path::new(&line);
+    let read = VenueLine::read(path).expect("cannot read the venue's line");
+    let mut settings = read.settings(&config, 0).expect("invalid settings");
+    let signer = options.contains("signer").then(|| {
+        let file = path.with_extension("toml");
+        std::fs::write(&file, CONFIGURATION).expect("cannot write the configuration");
+        let arguments = [
+            "--config".as_ref(),
+            file.as_os_str(),
+            "--venue".as_ref(),
+            path.as_os_str(),
+        ];
+        let program = Path::new(env!("CARGO_BIN_EXE_windvane"));
+        let process = signer::Process::start(program, arguments.map(Into::into).to_vec(), &config)
+            .expect("cannot start the signer");
+        settings.credentials = Credentials::default();
+        process.facts().name_user(&mut settings.credentials);
+        process
+    });
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .expect("cannot start the async runtime");
-    let market = Market::Venue(Box::new(settings));
+    let market = Market::Venue(Box::new(settings), signer.map(Box::new));
     let watchdog = watchdog::ProcessArguments {
         arguments: Vec::new(),
     };
@@ -240,13 +264,11 @@ impl Drop for Process {
 
 /// Reads the metrics page of the instance.
 fn metrics(data: &Path) -> String {
-    let address =
-        std::fs::read_to_string(data.join("admin.addr")).expect("the instance has no address");
-    let address = address.trim();
-    let mut stream = TcpStream::connect(address).expect("cannot connect to the instance");
+    let mut stream =
+        UnixStream::connect(data.join("admin.sock")).expect("cannot connect to the instance");
     write!(
         stream,
-        "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     )
     .expect("cannot send the request");
     let mut page = Vec::new();

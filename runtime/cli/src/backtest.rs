@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use windvane_model::record::Recorder;
 
+use super::Failure;
+use super::printing::{print_json, print_lines};
 use super::progress::Terminal;
-use super::{Failure, print_line};
 use windvane_backtest::{self as backtest, BacktestError, Options, Progress};
-use windvane_config::{Config, Overrides};
+use windvane_config::Config;
 use windvane_report::{Summary, summary_text};
 
 #[derive(Debug, Args)]
@@ -35,7 +36,7 @@ pub(super) struct Backtest {
 
 impl Backtest {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let mut config = Config::load(&self.config, &Overrides::from_process(self.set))?;
+        let mut config = super::configuration(Some(&self.config), &self.set)?;
         if !self.data.is_empty() {
             config.backtest.data = self.data;
         }
@@ -101,12 +102,12 @@ pub(super) fn print_summary(
     json: bool,
 ) -> Result<(), Failure> {
     if json {
-        return print_line(&summary.to_json().map_err(Failure::failed)?);
+        return print_json(&summary.to_json().map_err(Failure::failed)?);
     }
     let place = match out {
         Some(dir) => format!("report: {}", dir.join("report.html").display()),
         None => "pass --out DIR to write the report and the tables of fills, orders and equity"
             .to_owned(),
     };
-    print_line(&format!("{}\n{place}", summary_text(summary)))
+    print_lines(&format!("{}\n{place}", summary_text(summary)))
 }

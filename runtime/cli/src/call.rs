@@ -1,16 +1,22 @@
 //! `windvane call ROUTE k=v ...`: sends a typed and signed request to any route of the venue.
 
-use std::io::{IsTerminal, Write};
+use std::io::{BufRead, IsTerminal, Read, Write};
 
 use clap::Args;
 use serde_json::json;
 use windvane_client::call::{Call, CallError, Options};
 use windvane_client::{Addresses, Client, NotDone, RawAnswer, Refusal, RequestError};
+use windvane_model::outside_text;
+use windvane_protocol::json_text;
 use windvane_protocol::route::{Scheme, Security, Surface};
 
+use super::Failure;
 use super::place::{Place, SurfaceWord};
-use super::{Failure, print_line};
+use super::printing::{RESULT_MAX, note, print_json, print_lines};
 use windvane_live::connection::{self, ConnectionError, Needs, Part};
+
+/// Longest confirmation that is read, bytes.
+const LINE_MAX: u64 = 256;
 
 #[derive(Debug, Args)]
 pub(super) struct CallVerb {
@@ -76,14 +82,14 @@ impl CallVerb {
         {
             if self.json {
                 let refused = NotDone::Refused(RequestError::NoAddress(surface).into());
-                print_line(&not_done_json(&refused).to_string())?;
+                print_json(&not_done_json(&refused).to_string())?;
             }
             return Err(ConnectionError::from(missing).into());
         }
         let client = Client::new(settings).map_err(Failure::failed)?;
         if self.dry_run {
             let dry = call.dry_run(&client)?;
-            return print_line(&serde_json::to_string(&dry).map_err(Failure::failed)?);
+            return print_json(&serde_json::to_string(&dry).map_err(Failure::failed)?);
         }
         if let Some(query) = call.confirmation().filter(|_| !self.yes) {
             confirm(&query)?;
@@ -96,10 +102,10 @@ impl CallVerb {
             call.run(&client).await
         })?;
         match outcome.into_result() {
-            Ok(answer) => print_line(&self.answer_text(&answer)),
+            Ok(answer) => self.print(&answer),
             Err(not_done) => {
                 if self.json {
-                    print_line(&not_done_json(&not_done).to_string())?;
+                    print_json(&not_done_json(&not_done).to_string())?;
                 }
                 Err(match &not_done {
                     NotDone::Refused(Refusal::NotMade(_)) => Failure::usage(not_done),
@@ -109,13 +115,17 @@ impl CallVerb {
         }
     }
 
-    /// With `--json` the venue's response unchanged, otherwise indented.
-    fn answer_text(&self, answer: &RawAnswer) -> String {
+    /// With `--json` the venue's response with its own white space, otherwise indented. A response
+    /// that is not JSON is one line.
+    fn print(&self, answer: &RawAnswer) -> Result<(), Failure> {
         let text = answer.text.trim();
-        if self.json || serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
-            return text.to_owned();
+        if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
+            return print_lines(&outside_text::one_line(text, RESULT_MAX));
         }
-        spread(text)
+        match json_text::indented(text).filter(|_| !self.json) {
+            Some(indented) => print_json(&indented),
+            None => print_json(text),
+        }
     }
 }
 
@@ -129,7 +139,9 @@ pub(super) const fn is_signed(scheme: Scheme) -> bool {
 pub(super) async fn learn_time(client: &Client, surface: Surface) {
     // The first sample includes the time to connect.
     if let Err(error) = client.sync_clock(surface, 2).await {
-        eprintln!("{surface}: cannot read the venue's time, so the local clock is used: {error}");
+        note(format!(
+            "{surface}: cannot read the venue's time, so the local clock is used: {error}"
+        ));
     }
 }
 
@@ -138,7 +150,7 @@ pub(super) async fn learn_time(client: &Client, surface: Surface) {
 fn with_placeholders(mut addresses: Addresses) -> Result<Addresses, Failure> {
     for surface in Surface::ALL {
         if addresses.rest_of(surface).is_none() {
-            let placeholder = format!("http://{surface}.invalid");
+            let placeholder = format!("https://{surface}.invalid");
             addresses = addresses
                 .rest(surface, &placeholder)
                 .map_err(Failure::failed)?;
@@ -160,11 +172,13 @@ fn confirm(query: &str) -> Result<(), Failure> {
              pass --yes to confirm"
         )));
     }
-    eprint!("{query}\nSend it? Type yes: ");
+    eprint!("{}\nSend it? Type yes: ", outside_text::message(query));
     let mut line = String::new();
+    // A terminal that never sends a line end must not fill the memory.
+    let mut input = std::io::stdin().lock().take(LINE_MAX);
     std::io::stderr()
         .flush()
-        .and_then(|()| std::io::stdin().read_line(&mut line))
+        .and_then(|()| input.read_line(&mut line))
         .map_err(Failure::failed)?;
     if line.trim() == "yes" {
         Ok(())
@@ -194,70 +208,5 @@ fn not_done_json(not_done: &NotDone) -> serde_json::Value {
             "message": wait.why.to_string(),
             "advice": wait.advice(),
         }),
-    }
-}
-
-/// Adds line breaks and indentation to valid JSON. Numbers keep their text.
-fn spread(text: &str) -> String {
-    let mut spread = String::with_capacity(text.len() * 2);
-    let mut depth = 0_usize;
-    let (mut in_text, mut escaped) = (false, false);
-    let mut letters = text.chars().peekable();
-    let new_line = |spread: &mut String, depth: usize| {
-        spread.push('\n');
-        spread.extend(std::iter::repeat_n("  ", depth));
-    };
-    while let Some(letter) = letters.next() {
-        if in_text {
-            spread.push(letter);
-            in_text = letter != '"' || escaped;
-            escaped = letter == '\\' && !escaped;
-            continue;
-        }
-        match letter {
-            '"' => {
-                in_text = true;
-                spread.push(letter);
-            }
-            '{' | '[' => {
-                spread.push(letter);
-                while letters.next_if(|next| next.is_whitespace()).is_some() {}
-                if let Some(end) = letters.next_if(|next| matches!(next, '}' | ']')) {
-                    spread.push(end);
-                } else {
-                    depth += 1;
-                    new_line(&mut spread, depth);
-                }
-            }
-            '}' | ']' => {
-                depth = depth.saturating_sub(1);
-                new_line(&mut spread, depth);
-                spread.push(letter);
-            }
-            ',' => {
-                spread.push(letter);
-                new_line(&mut spread, depth);
-            }
-            ':' => spread.push_str(": "),
-            blank if blank.is_whitespace() => {}
-            other => spread.push(other),
-        }
-    }
-    spread
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spreading_keeps_every_token() {
-        let text = r#"{"a":[1.10,{"b":"x,\"{}:\\"}],"c":{},"d":[ ], "e":12345678901234567890.000}"#;
-        let spread = spread(text);
-        assert!(spread.contains("12345678901234567890.000"), "{spread}");
-        assert!(spread.contains(r#""b": "x,\"{}:\\""#), "{spread}");
-        assert!(spread.contains("\"c\": {},\n  \"d\": []"), "{spread}");
-        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-        assert_eq!(read(&spread), read(text));
     }
 }

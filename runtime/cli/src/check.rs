@@ -3,7 +3,8 @@
 use clap::Args;
 
 use super::place::Place;
-use super::{Failure, print_line, run};
+use super::printing::{print_json, print_lines};
+use super::{Failure, run};
 use windvane_config::Mode;
 use windvane_live::check::{self, CheckOptions};
 use windvane_live::connection::Needs;
@@ -47,12 +48,13 @@ impl Check {
             settings,
             no_keys,
             not_set,
+            files: self.place.files(),
         };
         let report = super::block_on(check::check(&config, options))?;
         if self.json {
-            print_line(&report.json().to_string())?;
+            print_json(&report.json().to_string())?;
         } else {
-            print_line(&report.text())?;
+            print_lines(&report.text())?;
         }
         let first = report
             .lines

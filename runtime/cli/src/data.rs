@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use windvane_model::ids::Time;
 use windvane_model::order::Surface;
+use windvane_model::outside_text;
 
+use super::Failure;
+use super::printing::{print_json, print_line, print_lines};
 use super::progress::Terminal;
-use super::{Failure, print_line};
 use windvane_config::InstrumentName;
 use windvane_recording::{self as recording, Recording, SyntheticSession};
 use windvane_report::format::{duration, grouped};
@@ -134,10 +136,10 @@ impl Recordings {
         let recordings = self.open()?;
         if self.json {
             let surveys: Vec<_> = recordings.iter().map(survey_json).collect();
-            print_line(&serde_json::Value::from(surveys).to_string())?;
+            print_json(&serde_json::Value::from(surveys).to_string())?;
         } else {
             for recording in &recordings {
-                print_line(survey_text(recording).trim_end())?;
+                print_lines(survey_text(recording).trim_end())?;
             }
         }
         Ok(recordings)
@@ -180,7 +182,7 @@ fn survey_text(recording: &Recording) -> String {
     let (first, last) = (Time(survey.first_recv_ns), Time(survey.last_recv_ns));
     let mut text = format!(
         "{}\n  {} to {} UTC, {} events in {}\n",
-        recording.path().display(),
+        outside_text::message(&recording.path().display().to_string()),
         seconds_text(first),
         seconds_text(last),
         grouped(survey.events),
@@ -190,7 +192,7 @@ fn survey_text(recording: &Recording) -> String {
         let _ = writeln!(
             text,
             "  {}: {} trades, {} tops of book, {} depth frames, {} mark prices",
-            one.name(),
+            outside_text::name(&one.name()),
             grouped(one.trades),
             grouped(one.tops),
             grouped(one.depths),
@@ -198,7 +200,7 @@ fn survey_text(recording: &Recording) -> String {
         );
     }
     for notice in recording.notices() {
-        let _ = writeln!(text, "  note: {notice}");
+        let _ = writeln!(text, "  note: {}", outside_text::message(&notice));
     }
     text
 }

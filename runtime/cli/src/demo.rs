@@ -7,6 +7,7 @@ use clap::Args;
 use super::Failure;
 use super::backtest::{check_quarantine, play, print_summary};
 use super::data::generate;
+use super::printing::note;
 use windvane_config::{Config, InstrumentName, Overrides};
 
 /// The configuration of the demo. It is compiled in, so that the binary needs no folder.
@@ -36,10 +37,10 @@ impl Demo {
         }
         let session = self.out.join("session.gz");
         let instrument = first_instrument(&config)?;
-        eprintln!(
+        note(format!(
             "generating {MINUTES} minutes of {instrument} into {}",
             session.display()
-        );
+        ));
         generate(&session, &instrument, SEED, MINUTES)?;
         config.backtest.data = vec![session];
         config.backtest.cache = Some(self.out.join("cache"));

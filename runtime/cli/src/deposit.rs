@@ -7,7 +7,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use windvane_protocol::deposit::{self, Credit, DepositError, EvmDeposit, SolanaMethod};
 
-use super::{Failure, print_line};
+use super::Failure;
+use super::printing::print_json;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Deposit {
@@ -100,7 +101,7 @@ impl Deposit {
             Self::Solana(solana) => json!({ "instruction": solana.call()? }),
             Self::Sui => json!(deposit::SUI),
         };
-        print_line(&serde_json::to_string_pretty(&answer).map_err(Failure::failed)?)
+        print_json(&serde_json::to_string_pretty(&answer).map_err(Failure::failed)?)
     }
 }
 

@@ -11,7 +11,8 @@ use serde_json::json;
 use windvane_journal::{Directory, LockError, Report, SegmentState};
 use windvane_model::Time;
 
-use super::{Failure, print_line};
+use super::Failure;
+use super::printing::{note, print_json, print_line};
 use windvane_live::retention;
 use windvane_replay::export::RecordFormatter;
 use windvane_replay::ledger;
@@ -145,7 +146,7 @@ impl Verify {
         has_journal(&self.data_dir)?;
         let report = windvane_journal::verify(&self.data_dir).map_err(Failure::failed)?;
         if self.json {
-            print_line(&report_json(&report).to_string())?;
+            print_json(&report_json(&report).to_string())?;
         } else {
             for line in report_lines(&report) {
                 print_line(&line)?;
@@ -247,7 +248,9 @@ impl Export {
         let mut numbers =
             windvane_journal::segments(&self.data_dir).map_err(|error| failed(&error))?;
         if let Err(error @ LockError::Held { .. }) = &locked {
-            eprintln!("{error}; the segment that it is writing is left out");
+            note(format!(
+                "{error}; the segment that it is writing is left out"
+            ));
             numbers.pop();
         }
         let mut problem = None;
@@ -342,7 +345,7 @@ impl Prune {
                 "market_bytes": pruned.market_bytes,
                 "dry_run": self.dry_run,
             });
-            return print_line(&shown.to_string());
+            return print_json(&shown.to_string());
         }
         let did = if self.dry_run {
             "would drop"
@@ -382,7 +385,9 @@ impl Ledger {
             let mut numbers = windvane_journal::segments(&self.data_dir).unwrap_or_default();
             let locked = Directory::lock(&self.data_dir);
             if let Err(error @ LockError::Held { .. }) = &locked {
-                eprintln!("{error}; the segment that it is writing is left out");
+                note(format!(
+                    "{error}; the segment that it is writing is left out"
+                ));
                 numbers.pop();
             }
             for number in numbers

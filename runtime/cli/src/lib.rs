@@ -10,17 +10,20 @@ mod backtest;
 mod build;
 mod call;
 mod check;
+mod child;
 mod data;
 mod demo;
 mod deposit;
 mod journal;
 mod place;
 mod playback;
+mod printing;
 mod progress;
 pub mod reference;
 mod replay;
 mod routes;
 mod run;
+mod signer;
 mod steer;
 mod venue;
 mod watch;
@@ -100,14 +103,23 @@ enum Verb {
     /// quarantine
     Resume(steer::Order),
     /// Cancel own orders and send none until resume, even after a restart
-    Halt(steer::Order),
+    Halt(steer::Stop),
     /// Halt, then close own positions
-    Flatten(steer::Order),
+    Flatten(steer::Stop),
     /// Apply changed modules, parameters and limits, without a stop
     Reload(steer::Instance),
     /// The watchdog process for spot orders; `run` starts it
     #[command(hide = true)]
     Watchdog(watchdog::Watchdog),
+    /// The process that holds the keys; `run` starts it
+    #[command(hide = true)]
+    Signer(signer::SignerVerb),
+    /// Confines itself and becomes a program of a build; builds start it
+    #[command(hide = true)]
+    BuildStep(child::BuildStep),
+    /// Compiles one module under limits; commands that load modules start it
+    #[command(hide = true)]
+    CompileModule(child::CompileModule),
 }
 
 /// Why a command failed, in one sentence.
@@ -143,33 +155,39 @@ impl From<ConfigError> for Failure {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    printing::escape_panics();
+    windvane_config::adopt_secrets();
+    windvane_build::use_this_program();
     let arguments = Arguments::parse();
-    let result = if let Verb::Watchdog(watchdog) = arguments.verb {
-        watchdog.run()
-    } else {
-        log_to_stderr(&arguments.verb);
-        arguments.verb.run()
+    let result = match arguments.verb {
+        // The processes beside a run set up their own logs.
+        Verb::Watchdog(watchdog) => watchdog.run(),
+        Verb::Signer(signer) => signer.run(),
+        verb => {
+            log_to_stderr(&verb);
+            verb.run()
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Usage(sentence)) => {
-            eprintln!("error: {sentence}");
+            printing::ending("error", &sentence);
             ExitCode::from(2)
         }
         Err(Failure::Failed(sentence)) => {
-            eprintln!("error: {sentence}");
+            printing::ending("error", &sentence);
             ExitCode::FAILURE
         }
         Err(Failure::NotRunning(sentence)) => {
-            eprintln!("error: {sentence}");
+            printing::ending("error", &sentence);
             ExitCode::from(3)
         }
         Err(Failure::Differs(sentence)) => {
-            eprintln!("differs: {sentence}");
+            printing::ending("differs", &sentence);
             ExitCode::from(4)
         }
         Err(Failure::Unverified(sentence)) => {
-            eprintln!("not verified: {sentence}");
+            printing::ending("not verified", &sentence);
             ExitCode::from(4)
         }
     }
@@ -202,8 +220,11 @@ impl Verb {
             Self::Halt(order) => order.give(Command::Halt),
             Self::Flatten(order) => order.give(Command::Flatten),
             Self::Reload(instance) => instance.reload(),
-            // The watchdog sets up its own logging, so `main` runs it before this point.
+            // `main` runs these two before this point.
             Self::Watchdog(watchdog) => watchdog.run(),
+            Self::Signer(signer) => signer.run(),
+            Self::BuildStep(step) => step.run(),
+            Self::CompileModule(module) => module.run(),
         }
     }
 }
@@ -228,25 +249,55 @@ where
     let named = named.filter(|directives| !directives.is_empty());
     let usual = || usual.parse::<Targets>().unwrap_or_default();
     let filter = named.and_then(|directives| directives.parse().ok());
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(writer)
-        .with_target(false)
-        // A closed terminal must not end the program.
-        .log_internal_errors(false);
     let registry = tracing_subscriber::registry();
     registry
         .with(filter.unwrap_or_else(usual))
-        .with(lines)
+        .with(log_layer(writer))
         .init();
 }
 
-/// Reads a configuration file, or the defaults, and applies the environment and `--set`.
+/// Writes each event as one line. Text of strategies and of the venue is escaped and cut.
+fn log_layer<S, W>(writer: W) -> impl tracing_subscriber::Layer<S>
+where
+    S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
+    W: for<'a> tracing_subscriber::fmt::MakeWriter<'a> + 'static,
+{
+    tracing_subscriber::fmt::layer()
+        .fmt_fields(printing::EscapedFields)
+        .with_writer(writer)
+        .with_target(false)
+        // A closed terminal must not end the program.
+        .log_internal_errors(false)
+}
+
+/// Reads the configuration of a command, and erases its secrets from the environment of this process:
+/// if there are any, the program starts again and this function does not return. Each command calls it
+/// before it starts threads and before it reads stdin.
 fn configuration(file: Option<&Path>, set: &[String]) -> Result<Config, Failure> {
+    let config = read_configuration(file, set)?;
+    erase_secrets(&config);
+    Ok(config)
+}
+
+/// Reads a configuration file, or the defaults, and applies the environment and `--set`. It changes
+/// nothing in this process.
+fn read_configuration(file: Option<&Path>, set: &[String]) -> Result<Config, Failure> {
     let overrides = Overrides::from_process(set.to_vec());
     Ok(match file {
         Some(file) => Config::load(file, &overrides)?,
         None => Config::parse("", "no configuration", &overrides)?,
     })
+}
+
+/// Erases the configuration's secrets from the environment. The program starts again for it.
+fn erase_secrets(config: &Config) {
+    if let Err(error) = windvane_config::erase_secrets(config) {
+        tracing::warn!(
+            %error,
+            "could not erase the secrets from the environment: other processes of this user can read them \
+             there. Trading is not affected. Name a file or a credential as the source of each secret"
+        );
+    }
 }
 
 /// The route with this name. Names contain the brand.
@@ -294,22 +345,6 @@ async fn stop_signal() -> std::io::Result<()> {
 #[cfg(not(unix))]
 async fn stop_signal() -> std::io::Result<()> {
     tokio::signal::ctrl_c().await
-}
-
-/// Writes a line to stdout. A closed pipe is not an error.
-fn print_line(text: &str) -> Result<(), Failure> {
-    has_reader_for(text).map(|_| ())
-}
-
-/// Like [`print_line`], for commands that run until they are stopped. Returns `false` once the
-/// reader has closed the pipe.
-fn has_reader_for(text: &str) -> Result<bool, Failure> {
-    use std::io::{ErrorKind, Write};
-    match writeln!(std::io::stdout(), "{text}") {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::Failed(format!("cannot write to stdout: {error}"))),
-    }
 }
 
 #[cfg(test)]

@@ -95,6 +95,11 @@ impl Place {
         arguments
     }
 
+    /// The files that are read again at each reload.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        self.config.iter().chain(&self.venue).cloned().collect()
+    }
+
     /// Refuses a configuration file other than the one in these arguments.
     pub(super) fn must_be_of(&self, meant: Option<&Path>) -> Result<(), String> {
         let Some(meant) = meant else { return Ok(()) };
@@ -112,9 +117,15 @@ impl Place {
         }
     }
 
-    /// Reads the configuration.
+    /// Reads the configuration at the begin of a command, and erases its secrets from the environment.
     pub(super) fn config(&self) -> Result<Config, Failure> {
         super::configuration(self.config.as_deref(), &self.set)
+    }
+
+    /// Reads the configuration again in a process that must not start again: for a reload, and in the
+    /// processes of a run, whose environment has no secrets.
+    pub(super) fn config_again(&self) -> Result<Config, Failure> {
+        super::read_configuration(self.config.as_deref(), &self.set)
     }
 
     /// Settings of a client, with the keys that it needs.
@@ -142,6 +153,20 @@ impl Place {
                 ..Needs::default()
             };
             settings.credentials.solana = connection::credentials(&config.account, only)?.solana;
+        }
+        Ok(settings)
+    }
+
+    /// Settings of a client for a process that does not sign: without keys.
+    pub(super) fn settings_without_keys(&self, config: &Config) -> Result<Settings, Failure> {
+        self.refuse_addresses()?;
+        let mut settings = match &self.venue {
+            Some(file) => connection::line_settings(file, config)?,
+            None => connection::settings(config)?,
+        };
+        if let Some(api) = self.api {
+            settings.spot_api = api.into();
+            settings.futures_api = api.into();
         }
         Ok(settings)
     }

@@ -1,6 +1,9 @@
 //! Progress of long work on stderr: one bar, and lines that stay.
 
 use indicatif::{ProgressBar, ProgressStyle};
+use windvane_model::outside_text;
+
+use super::printing::note;
 
 /// A progress bar on stderr. Nothing is drawn if stderr is not a terminal.
 pub(super) struct Terminal {
@@ -21,7 +24,8 @@ impl Terminal {
         if self.label != label {
             self.clear();
             label.clone_into(&mut self.label);
-            self.bar = ProgressBar::new(of).with_message(self.label.clone());
+            let shown = outside_text::name(label).into_owned();
+            self.bar = ProgressBar::new(of).with_message(shown);
             // If the template is invalid, the default style is used.
             if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:40}] {percent}% {eta}") {
                 self.bar.set_style(style.progress_chars("=> "));
@@ -32,7 +36,7 @@ impl Terminal {
 
     /// Prints a line that stays above the bar.
     pub(super) fn line(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+        self.bar.suspend(|| note(text));
     }
 
     /// Removes the bar.

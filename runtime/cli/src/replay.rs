@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use windvane_engine::ENGINE_RULES;
 use windvane_session::recovery::Difference;
 
+use super::Failure;
 use super::journal::has_journal;
-use super::{Failure, print_line};
-use windvane_build as build;
+use super::printing::{note, print_json, print_line};
+use windvane_build::modules::MODULE_BYTES_MAX;
+use windvane_build::{self as build, BuildRules};
 use windvane_replay::diff::{By, Change};
 use windvane_replay::runner::{self, NewModule, OtherRules, ReplayReport, Role};
 use windvane_replay::simulate::SimulationResult;
@@ -28,11 +30,12 @@ pub(super) struct Replay {
     /// differ; FILE is a .wasm file, or a strategy's folder, which is built first
     #[arg(long, value_name = "ID=FILE")]
     module: Option<Other>,
-    /// Configuration file; the simulation of both modules uses its [sim]
-    #[arg(long, value_name = "FILE", requires = "module")]
+    /// Configuration file; its [compile] limits the compiler, and with --module the simulation of
+    /// both modules uses its [sim]
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Override a setting, such as `sim.fees.taker=0.0005`; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", requires = "module")]
+    #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Print only JSON
     #[arg(long)]
@@ -70,9 +73,11 @@ impl Replay {
     }
 
     fn verify(&self) -> Result<(), Failure> {
-        let played = runner::run(&self.data_dir, None).map_err(Failure::failed)?;
+        let config = super::configuration(self.config.as_deref(), &self.set)?;
+        let played = runner::run(&self.data_dir, None, config.compile);
+        let played = played.map_err(Failure::failed)?;
         if self.json {
-            print_line(&played_json(&played).to_string())?;
+            print_json(&played_json(&played).to_string())?;
         } else {
             print_equal(&played)?;
             print_roles(&played)?;
@@ -83,12 +88,14 @@ impl Replay {
 
     fn what_if(&self, other: &Other) -> Result<(), Failure> {
         self.has_strategy(&other.id)?;
+        let config = super::configuration(self.config.as_deref(), &self.set)?;
         let file = &other.file;
         let module = if file.is_dir() {
-            let built = build::build(file, &mut |step| eprintln!("{step}"));
+            let rules = BuildRules::of(&config).with_denied(self.data_dir.clone());
+            let built = build::build(file, &rules, &mut |step| note(step));
             built.map_err(Failure::usage)?.component
         } else {
-            std::fs::read(file).map_err(|error| {
+            windvane_files::read_bounded(file, MODULE_BYTES_MAX).map_err(|error| {
                 Failure::Usage(format!("cannot read {}: {error}", file.display()))
             })?
         };
@@ -96,9 +103,9 @@ impl Replay {
             id: other.id.clone(),
             module: module.into(),
         };
-        let played = runner::run(&self.data_dir, Some(&new_module)).map_err(Failure::failed)?;
+        let played = runner::run(&self.data_dir, Some(&new_module), config.compile);
+        let played = played.map_err(Failure::failed)?;
         let changes = &played.changes;
-        let config = super::configuration(self.config.as_deref(), &self.set)?;
         let tried = match &played.simulation {
             Some(simulation) => Some(
                 simulation
@@ -119,7 +126,7 @@ impl Replay {
                 "old": tried.as_ref().and_then(|tried| tried.old.as_ref()),
                 "new": tried.as_ref().and_then(|tried| tried.new.as_ref()),
             });
-            print_line(&shown.to_string())?;
+            print_json(&shown.to_string())?;
             return if self.verify { judge(&played) } else { Ok(()) };
         }
         for change in &changes.listed {

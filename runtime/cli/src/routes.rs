@@ -9,7 +9,8 @@ use windvane_config::Venue;
 use windvane_protocol::Brand;
 use windvane_protocol::route::{self, Bounds, Kind, Listing, Need, Param, Route, Surface, Weight};
 
-use super::{Failure, print_line};
+use super::Failure;
+use super::printing::{print_json, print_lines};
 
 #[derive(Debug, Args)]
 pub(super) struct Routes {
@@ -71,9 +72,9 @@ impl Routes {
         let Some(name) = &self.name else {
             let rows: Vec<Row> = listings(&brand).map(|(row, _, _)| row).collect();
             return if self.json {
-                print_line(&json(&rows)?)
+                print_json(&json(&rows)?)
             } else {
-                print_line((table(&rows) + &profile_text(&venue)).trim_end())
+                print_lines((table(&rows) + &profile_text(&venue)).trim_end())
             };
         };
         let route = super::route_named(name, &brand)?;
@@ -82,11 +83,11 @@ impl Routes {
             .map(|(row, route, listing)| row.with_parameters(route, listing))
             .collect();
         if self.json {
-            print_line(&json(&rows)?)
+            print_json(&json(&rows)?)
         } else {
             let mut text = table(&rows);
             describe(route, &mut text);
-            print_line(text.trim_end())
+            print_lines(text.trim_end())
         }
     }
 

@@ -8,9 +8,13 @@ use clap::Args;
 use super::Failure;
 use super::backtest::print_summary;
 use super::place::Place;
+use windvane_build::modules;
 use windvane_config::{Api, Config, Mode};
+use windvane_journal::Directory;
+use windvane_live::confinement::{self, RunFiles};
 use windvane_live::connection::{self, ConnectionError, Needs};
 use windvane_live::memory;
+use windvane_live::signer;
 use windvane_live::watchdog;
 use windvane_live::{self as live, Market, Pace, Playing};
 
@@ -44,45 +48,83 @@ impl Run {
     pub(super) fn run(self) -> Result<(), Failure> {
         memory::settle();
         let mut config = self.place.config()?;
+        // Before anything is created there, or a key is read.
+        Directory::require_place(&config.run.data_dir).map_err(Failure::usage)?;
+        windvane_config::take_descriptors(&config);
+        confinement::hide_memory();
         if config.run.mode == Mode::Live && !self.data.is_empty() {
             return Err(Failure::Usage(
                 "--data needs a simulated account: set run.mode = \"paper\"".to_owned(),
             ));
         }
-        let market = if self.data.is_empty() {
-            let needs = match config.run.mode {
-                Mode::Live => needs(&config, self.place.api.map(Into::into)),
-                // Public market data needs no key.
-                Mode::Paper => Needs::default(),
+        let (market, on_loopback) = if self.data.is_empty() {
+            let signs_elsewhere = config.run.mode == Mode::Live && !config.signer.in_process;
+            let mut settings = if signs_elsewhere {
+                self.place.settings_without_keys(&config)?
+            } else {
+                let needs = match config.run.mode {
+                    Mode::Live => needs(&config, self.place.api.map(Into::into)),
+                    // Public market data needs no key.
+                    Mode::Paper => Needs::default(),
+                };
+                self.place.settings_of(&config, |_| Ok(needs))?
             };
-            let settings = self.place.settings_of(&config, |_| Ok(needs))?;
             connection::require_for_run(&config, &settings.addresses)
                 .map_err(ConnectionError::from)?;
+            let on_loopback = settings.addresses.are_loopback();
+            modules::refuse_sources(&config, on_loopback).map_err(Failure::usage)?;
             say_profile(&config);
-            Market::Venue(Box::new(settings))
+            let signer = if signs_elsewhere {
+                // Before this process confines itself: the signer must read the keys.
+                let process = signer::Process::start(
+                    Path::new(signer::THIS_PROGRAM),
+                    self.place.arguments(),
+                    &config,
+                )?;
+                // From here on, only the signer and its keeper have the keys.
+                windvane_config::forget_secrets(&config.account_secrets());
+                process.facts().name_user(&mut settings.credentials);
+                Some(Box::new(process))
+            } else {
+                None
+            };
+            (Market::Venue(Box::new(settings), signer), on_loopback)
         } else {
             config.backtest.data = self.data;
             if self.cache.is_some() {
                 config.backtest.cache = self.cache;
             }
-            Market::Recordings(Playing {
+            let playing = Playing {
                 pace: self.pace,
                 out: self.out.clone(),
-            })
+            };
+            // Recordings are no exchange.
+            (Market::Recordings(playing), true)
         };
+        confinement::confine_run(
+            &config,
+            &RunFiles {
+                files: self.place.files(),
+                out: self.out.clone(),
+                plays: matches!(market, Market::Recordings(_)),
+            },
+        )
+        .map_err(Failure::usage)?;
         let begin = watchdog::ProcessArguments {
             arguments: self.place.arguments(),
         };
         let place = self.place.clone();
         let reread = Arc::new(move |meant: Option<&Path>| {
             place.must_be_of(meant)?;
-            place.config().map_err(|failure| match failure {
+            let config = place.config_again().map_err(|failure| match failure {
                 Failure::Usage(text)
                 | Failure::Failed(text)
                 | Failure::NotRunning(text)
                 | Failure::Differs(text)
                 | Failure::Unverified(text) => text,
-            })
+            })?;
+            modules::refuse_sources(&config, on_loopback).map_err(|error| error.to_string())?;
+            Ok(config)
         });
         let ended = super::block_on(live::run(&config, market, begin, reread, self.take_over))?;
         let summary = ended.map_err(|error| {

@@ -1,15 +1,17 @@
 //! Commands that query or control a running instance.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde_json::{Value, json};
-use windvane_admin::{Admin, Command, Query, QueryError, Token, TokenSource};
-use windvane_model::Time;
+use windvane_admin::{Admin, Cancels, Command, Query, QueryError, Token, TokenSource, Wait};
+use windvane_model::{Time, outside_text};
 
-use super::{Failure, print_line};
+use super::Failure;
+use super::printing::{print_json, print_lines};
 use windvane_config::Config;
 use windvane_live::TOKEN_FILE;
 use windvane_report::utc::seconds_text;
@@ -41,13 +43,14 @@ impl Instance {
         work: impl AsyncFnOnce(Admin) -> Result<T, QueryError>,
     ) -> Result<T, Failure> {
         let config = super::configuration(self.config.as_deref(), &self.set)?;
-        let token = token(&config)?;
+        let token = token(&config);
         let answered = super::block_on(async {
             let admin = Admin::in_data_dir(&config.run.data_dir, token).await?;
             work(admin).await
         })?;
         answered.map_err(|error| match error {
             QueryError::NotRunning(_) => Failure::NotRunning(error.to_string()),
+            QueryError::Folder { .. } => Failure::usage(error),
             _ => Failure::failed(error),
         })
     }
@@ -55,19 +58,48 @@ impl Instance {
     fn show<T: Serialize>(&self, answer: &T) -> Result<(), Failure> {
         let value = json!(answer);
         if self.json {
-            return print_line(&value.to_string());
+            return print_json(&value.to_string());
         }
-        print_line(&spoken(&value))
+        print_lines(&spoken(&value))
     }
 }
 
-fn token(config: &Config) -> Result<TokenSource, Failure> {
+/// The token of the TCP address. It is needed only without a socket, so an error comes later.
+fn token(config: &Config) -> TokenSource {
     let Some(secret) = &config.admin.token else {
-        return Ok(TokenSource::File(config.run.data_dir.join(TOKEN_FILE)));
+        return TokenSource::File(config.run.data_dir.join(TOKEN_FILE));
     };
-    let text = secret.read().map_err(Failure::usage)?;
-    let token = Token::from_text(text.expose_secret(), "admin.token").map_err(Failure::usage)?;
-    Ok(TokenSource::Token(token))
+    let read = secret.read().map_err(|error| error.to_string());
+    let token = read.and_then(|text| {
+        let token = Token::from_text(text.expose_secret(), "admin.token");
+        token.map_err(|error| error.to_string())
+    });
+    token.map_or_else(TokenSource::Unreadable, TokenSource::Token)
+}
+
+/// A command that cancels own orders.
+#[derive(Debug, Args)]
+pub(super) struct Stop {
+    #[command(flatten)]
+    order: Order,
+    /// Do not wait up to 10 seconds until the venue confirmed that own orders are no longer open
+    #[arg(long)]
+    no_wait: bool,
+}
+
+/// How long `halt` and `flatten` wait for the end of own orders.
+const STOP_WAIT: Duration = Duration::from_secs(10);
+
+impl Stop {
+    /// Sends the command, and prints the new state and what became of own orders.
+    pub(super) fn give(&self, command: Command) -> Result<(), Failure> {
+        let wait = if self.no_wait {
+            Duration::ZERO
+        } else {
+            STOP_WAIT
+        };
+        self.order.give_and_wait(command, Wait(wait))
+    }
 }
 
 /// A command for the account or for one strategy.
@@ -83,10 +115,18 @@ pub(super) struct Order {
 impl Order {
     /// Sends the command and prints the new state.
     pub(super) fn give(&self, command: Command) -> Result<(), Failure> {
+        self.give_and_wait(command, Wait::default())
+    }
+
+    fn give_and_wait(&self, command: Command, wait: Wait) -> Result<(), Failure> {
         let strategy = self.strategy.as_deref();
         let instance = &self.instance;
-        let applied = instance.with_admin(async |admin| admin.post(command, strategy).await)?;
+        let applied =
+            instance.with_admin(async |admin| admin.post(command, strategy, wait).await)?;
         instance.show(&json!(applied))?;
+        if let Some(words) = applied.cancels.as_ref().and_then(words_of_open) {
+            eprintln!("warning: {words}");
+        }
         if command.sets_kill_switch() && !applied.is_durable() {
             let (verb, pending) = (command.as_str(), &applied.pending);
             return Err(Failure::Failed(format!(
@@ -107,6 +147,36 @@ impl Instance {
         let applied = self.with_admin(async |admin| admin.reload(meant.as_deref()).await)?;
         self.show(&json!(applied))
     }
+}
+
+/// What is still open after a halt or flatten, and what to do; `None` if nothing is.
+fn words_of_open(cancels: &Cancels) -> Option<String> {
+    let first = cancels.still_open.first()?;
+    let ids: Vec<_> = cancels
+        .still_open
+        .iter()
+        .map(|order| order.client_order_id.as_str())
+        .collect();
+    let more = cancels.open.saturating_sub(ids.len() as u64);
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let open = match cancels.open {
+        1 => format!(
+            "1 order may still be open at the venue: {}",
+            first.client_order_id
+        ),
+        open => format!(
+            "{open} orders may still be open at the venue: {}{more}",
+            ids.join(", ")
+        ),
+    };
+    Some(format!(
+        "{open}. The instance goes on cancelling them; run windvane orders until they are gone, and \
+         look at degraded_reasons and venue_waits of windvane status. If they stay, cancel them by \
+         hand at the venue"
+    ))
 }
 
 /// Gives the degraded reasons their present name in the status of an older instance, which has them
@@ -137,7 +207,7 @@ fn spoken(value: &Value) -> String {
                 };
                 texts
                     .into_iter()
-                    .map(move |text| format!("{name:<16} {text}"))
+                    .map(move |text| format!("{:<16} {text}", outside_text::name(name)))
             });
             lines.collect::<Vec<_>>().join("\n")
         }
@@ -146,16 +216,24 @@ fn spoken(value: &Value) -> String {
     }
 }
 
+/// Widest column of a table. A longer cell moves only the rest of its own row, so that a long text of a
+/// strategy does not spoil the rows of others.
+const WIDTH_MAX: usize = 48;
+
 fn table(rows: &[Value]) -> String {
     let Some(names) = rows.first().and_then(Value::as_object) else {
         return "none".to_owned();
     };
-    let mut lines = vec![names.keys().cloned().collect::<Vec<_>>()];
+    let heads = names
+        .keys()
+        .map(|name| outside_text::name(name).into_owned());
+    let mut lines = vec![heads.collect::<Vec<_>>()];
     for row in rows {
         lines.push(names.keys().map(|name| word(&row[name])).collect());
     }
     let widths: Vec<usize> = (0..names.len())
         .map(|at| lines.iter().map(|line| line[at].len()).max().unwrap_or(0))
+        .map(|width| width.min(WIDTH_MAX))
         .collect();
     let text = lines.iter().map(|line| {
         let cells = line.iter().zip(&widths);
@@ -175,11 +253,11 @@ fn row(value: &Value) -> String {
     let is_known = |value: &Value| !value.is_null() && *value != json!([]) && *value != json!("");
     let known = members.iter().filter(|(_, value)| is_known(value));
     let texts = known.map(|(name, value)| match value {
-        Value::Bool(true) => name.clone(),
-        Value::Bool(false) => format!("not {name}"),
+        Value::Bool(true) => outside_text::name(name).into_owned(),
+        Value::Bool(false) => format!("not {}", outside_text::name(name)),
         Value::Array(rows) => {
             let rows: Vec<_> = rows.iter().map(row).collect();
-            format!("{name} ({})", rows.join(") ("))
+            format!("{} ({})", outside_text::name(name), rows.join(") ("))
         }
         other => named(name, other),
     });
@@ -188,6 +266,7 @@ fn row(value: &Value) -> String {
 
 /// A value with its name. Times are shown as dates.
 fn named(name: &str, value: &Value) -> String {
+    let name = &*outside_text::name(name);
     let moment = value.as_i64().filter(|ms| *ms >= MOMENT_MS);
     match (name.strip_suffix("_ms"), moment) {
         (Some(name), Some(ms)) => format!("{name} {} UTC", seconds_text(Time::from_millis(ms))),
@@ -201,20 +280,51 @@ const MOMENT_MS: i64 = 1_000_000_000_000;
 fn word(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+        // Texts of strategies and of the venue: reasons, names, symbols.
+        Value::String(text) => outside_text::message(text).into_owned(),
+        other => outside_text::message(&other.to_string()).into_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use windvane_admin::StillOpen;
+
     use super::*;
+
+    #[test]
+    fn a_long_text_does_not_widen_the_rows_of_others() {
+        let rows = [
+            json!({"id": "loud", "reason": "\u{1b}".repeat(2_000), "state": "quarantined"}),
+            json!({"id": "calm", "reason": null, "state": "running"}),
+        ];
+        let text = table(&rows);
+        let calm = text.lines().last().unwrap();
+        assert!(calm.ends_with("running") && calm.len() < 100, "{calm}");
+    }
 
     #[test]
     fn lists_are_tables_and_empty_lists_have_a_message() {
         let rows = json!([{"id": "a", "qty": "0.10"}, {"id": "long", "qty": null}]);
         assert_eq!(spoken(&rows), "id    qty\na     0.10\nlong  -");
         assert_eq!(spoken(&json!([])), "none");
+    }
+
+    #[test]
+    fn text_from_outside_stays_in_its_cell() {
+        let hostile = "a\u{1b}[2J\nstate            ready\u{202e}";
+        for answer in [
+            json!({"state": "halted", "reason": hostile, hostile: 1}),
+            json!({"state": "halted", "strategies": [{"fault": hostile, hostile: [hostile]}]}),
+            json!([{"id": hostile, hostile: {"x": hostile}}]),
+        ] {
+            let text = spoken(&answer);
+            let hidden = |letter: char| letter != '\n' && outside_text::is_hidden(letter);
+            assert!(!text.chars().any(hidden), "{text:?}");
+            assert!(!text.contains("\nstate            ready"), "{text}");
+        }
+        let long = json!({"reason": "x".repeat(100_000)});
+        assert!(spoken(&long).ends_with(" [95904 more bytes]"));
     }
 
     #[test]
@@ -232,9 +342,11 @@ mod tests {
             "terms": [{"instrument": "futures:BTCUSDT", "leverage": 20, "min_qty": "0.001"}],
             "closes": [{"open": false, "wait_ms": 7000, "reason": ""}],
             "journal": {"behind_ms": 3, "written": 12},
+            "cpu": [{"strategy": "a", "used_percent": 3, "limit_percent": 25, "left_ms": 75}],
         });
         let expected = [
             "closes           not open; wait_ms 7000",
+            "cpu              left_ms 75; limit_percent 25; strategy a; used_percent 3",
             "degraded_reasons the user stream is down",
             "forced_closes    qty 0.295; strategies (left 0; strategy a) (left 0.1; strategy b); \
              time 2024-08-01 08:13:20 UTC",
@@ -243,6 +355,33 @@ mod tests {
             "terms            instrument futures:BTCUSDT; leverage 20; min_qty 0.001",
         ];
         assert_eq!(spoken(&status), expected.join("\n"));
+    }
+
+    #[test]
+    fn open_orders_after_a_halt_are_named_with_what_to_do() {
+        let order = |id: &str| StillOpen {
+            client_order_id: id.to_owned(),
+            ..StillOpen::default()
+        };
+        let words = |open, ids: &[&str]| {
+            words_of_open(&Cancels {
+                open,
+                still_open: ids.iter().map(|id| order(id)).collect(),
+                ..Cancels::default()
+            })
+        };
+        assert_eq!(words(0, &[]), None);
+        let one = words(1, &["mm.a.1"]).unwrap();
+        assert!(
+            one.starts_with("1 order may still be open at the venue: mm.a.1. The"),
+            "{one}"
+        );
+        let many = words(30, &["mm.a.1", "mm.a.2"]).unwrap();
+        assert!(
+            many.contains("30 orders") && many.contains("mm.a.1, mm.a.2 and 28 more"),
+            "{many}"
+        );
+        assert!(many.contains("by hand at the venue"));
     }
 
     #[test]

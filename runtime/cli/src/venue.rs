@@ -11,8 +11,9 @@ use windvane_model::Surface;
 use windvane_protocol::sign::sentence;
 use windvane_sim_server::{LimitSettings, Running, Settings, Source, StreamLimits, start};
 
+use super::Failure;
+use super::printing::print_json;
 use super::progress::Terminal;
-use super::{Failure, print_line};
 use crate::playback::Playback;
 use windvane_config::{Config, Network};
 
@@ -76,7 +77,7 @@ impl Venue {
         let sentence = sentence.map(sentence::with_space);
         super::block_on(async {
             let running = start(settings).await.map_err(Failure::failed)?;
-            print_line(&ready_line(&running, sentence.as_deref())?)?;
+            print_json(&ready_line(&running, sentence.as_deref())?)?;
             tokio::select! {
                 () = running.wait() => Err(Failure::Failed("the server stopped".to_owned())),
                 stopped = super::stop_signal() => stopped.map_err(Failure::failed),

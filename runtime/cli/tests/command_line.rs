@@ -201,5 +201,5 @@ fn a_dry_run_needs_no_configuration() {
     let output = windvane(dir.path(), &[&call[..], &[address]].concat());
     assert_eq!(output.status.code(), Some(0));
     let request: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(request["url"], "http://rpc.invalid/info");
+    assert_eq!(request["url"], "https://rpc.invalid/info");
 }

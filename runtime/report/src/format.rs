@@ -3,13 +3,16 @@
 use std::fmt;
 
 use windvane_model::decimal::{Amount, div_half_even, pow10};
+use windvane_model::outside_text;
 
-/// Text from outside, escaped for an element or a quoted attribute.
+/// Text from outside, escaped for an element or a quoted attribute, without hidden characters, and
+/// cut at [`outside_text::MESSAGE_MAX`].
 pub(crate) struct Escaped<'a>(pub(super) &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = self.0;
+        let text = outside_text::message(self.0);
+        let mut rest = &*text;
         while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
             f.write_str(&rest[..at])?;
             f.write_str(match rest.as_bytes()[at] {

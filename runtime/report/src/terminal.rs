@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use windvane_model::outside_text;
+
 use crate::Summary;
 use crate::format::{duration, grouped, money, percent, share, signed_money};
 use crate::utc::seconds_text;
@@ -10,7 +12,11 @@ use crate::utc::seconds_text;
 pub fn summary_text(summary: &Summary) -> String {
     let mut text = String::new();
     for one in &summary.quarantined {
-        let _ = writeln!(text, "QUARANTINED: {one}.");
+        let _ = writeln!(
+            text,
+            "QUARANTINED: {}.",
+            outside_text::message(&one.to_string())
+        );
     }
     if !summary.quarantined.is_empty() {
         text.push_str("The figures below do not show a complete run.\n\n");
@@ -18,7 +24,7 @@ pub fn summary_text(summary: &Summary) -> String {
     let _ = write!(
         text,
         "{}: {} to {} UTC, {} of market time\n\n",
-        summary.config,
+        outside_text::name(&summary.config),
         seconds_text(summary.start_time),
         seconds_text(summary.end_time),
         duration(summary.end_time.0.saturating_sub(summary.start_time.0)),
@@ -44,8 +50,8 @@ pub fn summary_text(summary: &Summary) -> String {
                 text,
                 "    {:>10}  {:<8}  {}",
                 grouped(rejection.count),
-                rejection.strategy,
-                rejection.rule
+                outside_text::name(&rejection.strategy),
+                outside_text::name(&rejection.rule)
             );
         }
     }
@@ -128,14 +134,14 @@ fn strategy_lines(summary: &Summary) -> String {
         let _ = writeln!(
             text,
             "  {:<10}{:>10}{:>10}{:>10}{:>16}{:>14}{:>14}  {}",
-            one.id,
+            outside_text::name(&one.id),
             grouped(one.orders_submitted),
             grouped(one.orders_canceled),
             grouped(one.fills),
             money(one.volume_quote, 2),
             money(one.fees, 4),
             signed_money(one.net_pnl(), 4),
-            one.state_text()
+            outside_text::message(&one.state_text())
         );
     }
     text
@@ -170,5 +176,17 @@ mod tests {
         assert_eq!(ends[0], ends[1], "{text}");
         assert!(text.contains("6  mm-btc    GTX would cross"), "{text}");
         assert!(text.contains("  ema  "), "{text}");
+    }
+
+    #[test]
+    fn texts_of_a_strategy_stay_on_their_line() {
+        let mut summary = sample::write(&mut ResultWriter::discard(), 60, "sample\u{1b}[2J");
+        let hostile = "x\u{1b}[31m\nfingerprint 00\u{202e}";
+        "quarantined".clone_into(&mut summary.strategies[0].state);
+        hostile.clone_into(&mut summary.strategies[0].fault);
+        hostile.clone_into(&mut summary.rejections[0].rule);
+        let text = summary_text(&summary);
+        assert!(text.is_ascii() && !text.contains('\u{1b}'), "{text:?}");
+        assert_eq!(text.matches("\nfingerprint").count(), 1, "{text}");
     }
 }

@@ -140,11 +140,18 @@ table! {
     QUARANTINES: Counters<2>, counter, "windvane_quarantines_total", "quarantines",
         ["strategy", "fault"],
         "Quarantines by fault (trap, fuel, memory, stack, intents, output, contract, host, loss, \
-         state).";
+         state, time, cpu).";
     QUARANTINED: Gauges<1>, gauge, "windvane_quarantined", "0 or 1", ["strategy"],
         "1 while the strategy is quarantined.";
     CALLBACK_SECONDS: Summaries<1>, summary, "windvane_callback_seconds", "seconds", ["strategy"],
         "Duration of a callback of the strategy.";
+    STRATEGY_CPU: Counters<1>, counter, "windvane_strategy_cpu_microseconds_total", "microseconds",
+        ["strategy"],
+        "Processor time that events and saves of the strategy used, with the writing of its log.";
+    CALLBACKS_DELAYED: Counters<1>, counter, "windvane_callbacks_delayed_total", "callbacks",
+        ["strategy"],
+        "Callbacks that took longer than limits.callback_ms without using this processor time, \
+         because the machine was busy.";
 
     COMMANDS: Counters<2>, counter, "windvane_commands_total", "commands", ["command", "outcome"],
         "Commands of the operator: applied, refused, unanswered.";

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
@@ -15,15 +15,18 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::{Deserialize, Serialize};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use crate::metrics::table;
-use crate::steer::{Applied, Command, Refused, Steer};
+use crate::proof;
+use crate::steer::{Applied, Command, Refused, START_WITHIN, Steer, WAIT_MAX};
 use crate::view::{self, Published};
 
-use super::access_control::{AccessControl, admit_host, admit_token};
+use super::access_control::{AccessControl, admit_host, admit_known, challenge};
 use super::answer::{json, refuse};
+use super::tcp::Listening;
+use super::visits::{Places, Purpose, Visit};
 use super::{Served, Settings};
 
 /// A command's body contains at most the id of a strategy or the path of a configuration.
@@ -36,9 +39,24 @@ const BODY_WITHIN: Duration = Duration::from_secs(5);
 struct ServerState {
     settings: Settings,
     served: Served,
+    listening: watch::Receiver<Listening>,
+    places: Places,
 }
 
 impl ServerState {
+    /// Gives a request that may pass its place and its time. Without a free place it is refused.
+    fn enter(&self, request: &Request, purpose: Purpose, limit: Duration) -> Option<Response> {
+        let visit = request.extensions().get::<Arc<Visit>>()?;
+        if visit.enter(&self.places, purpose, limit) {
+            return None;
+        }
+        Some(refuse(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many requests of this kind are being answered",
+            "send it again in a moment; nothing was done",
+        ))
+    }
+
     fn published(&self) -> Arc<Published> {
         Arc::clone(&self.served.published.borrow())
     }
@@ -47,12 +65,22 @@ impl ServerState {
 type Shared = State<Arc<ServerState>>;
 
 /// All routes.
-pub(super) fn router(settings: Settings, served: Served, access_control: AccessControl) -> Router {
+pub(super) fn router(
+    settings: Settings,
+    (served, listening): (Served, watch::Receiver<Listening>),
+    access_control: AccessControl,
+) -> Router {
     let access_control = Arc::new(access_control);
     let metrics = served.metrics.clone();
-    let server_state = Arc::new(ServerState { settings, served });
+    let metrics_are_open = settings.open_metrics;
+    let server_state = Arc::new(ServerState {
+        settings,
+        served,
+        listening,
+        places: Places::new(),
+    });
     let mut api = Router::new()
-        .route("/status", show(|now| &now.status))
+        .route("/status", get(show_status))
         .route("/orders", show(|now| &now.orders))
         .route("/positions", show(|now| &now.positions))
         .route("/balances", show(|now| &now.balances))
@@ -60,15 +88,25 @@ pub(super) fn router(settings: Settings, served: Served, access_control: AccessC
     for command in Command::ALL {
         api = api.route(&format!("/{}", command.as_str()), take(command));
     }
+    let known = || from_fn_with_state(Arc::clone(&access_control), admit_known);
     let api = api
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(Arc::clone(&access_control), admit_token));
+        .layer(known());
+    let metrics_route = if metrics_are_open {
+        get(show_open_metrics)
+    } else {
+        get(show_metrics).layer(known())
+    };
     Router::new()
         .nest("/api", api)
-        .route("/metrics", get(show_metrics))
+        .route("/metrics", metrics_route)
         .route("/health", get(show_health))
         .route("/ready", get(show_ready))
+        .route(
+            proof::PATH,
+            get(challenge).with_state(Arc::clone(&access_control)),
+        )
         .fallback(unknown_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state((access_control, metrics), admit_host))
@@ -94,15 +132,47 @@ async fn wrong_method() -> Response {
 
 /// A route that shows a part of the last published state.
 fn show<T: Serialize + 'static>(part: fn(&Published) -> &T) -> MethodRouter<Arc<ServerState>> {
-    get(move |State(server_state): Shared| async move {
-        json(StatusCode::OK, part(&server_state.published()))
-    })
+    get(
+        move |State(server_state): Shared, request: Request| async move {
+            let limit = server_state.settings.transfer_within;
+            if let Some(refused) = server_state.enter(&request, Purpose::Show, limit) {
+                return refused;
+            }
+            json(StatusCode::OK, part(&server_state.published()))
+        },
+    )
+}
+
+/// The status as it was published last, with what only the server knows.
+async fn show_status(State(server_state): Shared, request: Request) -> Response {
+    let limit = server_state.settings.transfer_within;
+    if let Some(refused) = server_state.enter(&request, Purpose::Show, limit) {
+        return refused;
+    }
+    let mut status = server_state.published().status.clone();
+    status
+        .admin_problem
+        .clone_from(&server_state.listening.borrow().problem);
+    json(StatusCode::OK, &status)
 }
 
 /// A route that takes a command.
 fn take(command: Command) -> MethodRouter<Arc<ServerState>> {
     post(
-        move |State(server_state): Shared, request: axum::extract::Request| async move {
+        move |State(server_state): Shared, request: Request| async move {
+            let settings = &server_state.settings;
+            // The connection lives at least as long as the answer may take.
+            let limit = BODY_WITHIN
+                + settings.answer_to(command, WAIT_MAX.max(START_WITHIN))
+                + settings.transfer_within;
+            let purpose = if command.sets_kill_switch() {
+                Purpose::ReduceRisk
+            } else {
+                Purpose::Command
+            };
+            if let Some(refused) = server_state.enter(&request, purpose, limit) {
+                return refused;
+            }
             // A strategy in the query must not be ignored, because the command would then apply to
             // all.
             if let Some(query) = request.uri().query() {
@@ -123,14 +193,22 @@ fn take(command: Command) -> MethodRouter<Arc<ServerState>> {
                     "send no body, or {\"strategy\": \"ID\"}; nothing was done",
                 );
             }
+            if to.wait_ms.is_some() && !command.cancels_orders() {
+                return refuse(
+                    StatusCode::BAD_REQUEST,
+                    "only a halt or a flatten takes wait_ms",
+                    "send no body, or {\"strategy\": \"ID\"}; nothing was done",
+                );
+            }
+            // The resume of a strategy in quarantine waits for its start.
+            let starts = command == Command::Resume && to.strategy.is_some();
+            let wait = if starts { START_WITHIN } else { to.wait() };
+            let within = settings.answer_to(command, wait);
             let strategy = to.strategy.clone();
-            let (outcome, response) = match steer(&server_state, command, to).await {
+            let (outcome, response) = match steer(&server_state, command, to, within).await {
                 Ok(Ok(applied)) => ("applied", json(StatusCode::OK, &applied)),
                 Ok(Err(refused)) => ("refused", json(StatusCode::CONFLICT, &refused)),
-                Err(Unanswered::Late) => {
-                    let within = command.answer_within(server_state.settings.answer_within);
-                    ("unanswered", late(within))
-                }
+                Err(Unanswered::Late) => ("unanswered", late(within)),
                 Err(Unanswered::Gone) => ("unanswered", gone()),
             };
             let (verb, status) = (command.as_str(), response.status().as_u16());
@@ -150,6 +228,15 @@ struct Order {
     strategy: Option<String>,
     /// For a reload, the configuration that the caller expects.
     config: Option<PathBuf>,
+    /// For a halt or flatten, how long the answer waits for the end of own orders, milliseconds. At
+    /// most a minute.
+    wait_ms: Option<u64>,
+}
+
+impl Order {
+    fn wait(&self) -> Duration {
+        Duration::from_millis(self.wait_ms.unwrap_or(0)).min(WAIT_MAX)
+    }
 }
 
 async fn read_order(body: Body) -> Result<Order, Response> {
@@ -207,11 +294,12 @@ async fn steer(
     server_state: &ServerState,
     command: Command,
     to: Order,
+    within: Duration,
 ) -> Result<Result<Applied, Refused>, Unanswered> {
-    let within = command.answer_within(server_state.settings.answer_within);
     let (answer, answered) = oneshot::channel();
     let steer = Steer {
         command,
+        wait: to.wait(),
         strategy: to.strategy,
         config: to.config,
         answer,
@@ -246,7 +334,16 @@ fn gone() -> Response {
     )
 }
 
-async fn show_metrics(State(server_state): Shared) -> Response {
+async fn show_metrics(State(server_state): Shared, request: Request) -> Response {
+    let limit = server_state.settings.transfer_within;
+    match server_state.enter(&request, Purpose::Show, limit) {
+        Some(refused) => refused,
+        None => show_open_metrics(State(server_state)).await,
+    }
+}
+
+/// The metrics for everyone. The connection stays one of the unknown clients.
+async fn show_open_metrics(State(server_state): Shared) -> Response {
     let text = server_state
         .served
         .metrics

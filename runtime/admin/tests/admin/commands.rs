@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use windvane_admin::view::{State, Status};
-use windvane_admin::{Admin, Applied, Command, Query, QueryError, Refused, Steer, TokenSource};
+use windvane_admin::{
+    Admin, Applied, Command, Query, QueryError, Refused, Steer, TokenSource, Wait, steering,
+};
 
 use crate::instance::{Instance, published, start, start_with, token};
 
@@ -18,7 +19,7 @@ async fn admin(instance: &Instance) -> Admin {
 
 /// Carries out the next command as an engine's loop does: publish first, then answer.
 async fn answer(instance: &mut Instance, state: State) -> Steer {
-    let steer = instance.steered.recv().await.unwrap();
+    let mut steer = instance.steered.recv().await.unwrap();
     let mut next = published();
     next.status.state = state;
     instance.publish.send_replace(Arc::new(next));
@@ -26,24 +27,12 @@ async fn answer(instance: &mut Instance, state: State) -> Steer {
         state,
         reason: "asked by the operator".into(),
         since_ms: 5,
-        pending: String::new(),
-        strategy: None,
-        changes: Vec::new(),
+        ..Applied::default()
     };
     let (dummy, _) = tokio::sync::oneshot::channel();
-    let Steer {
-        command,
-        strategy,
-        config,
-        answer,
-    } = steer;
+    let answer = std::mem::replace(&mut steer.answer, dummy);
     answer.send(Ok(applied)).unwrap();
-    Steer {
-        command,
-        strategy,
-        config,
-        answer: dummy,
-    }
+    steer
 }
 
 #[tokio::test]
@@ -57,8 +46,10 @@ async fn each_command_reaches_the_loop_and_its_answer_comes_back() {
         (Command::Flatten, State::Halted),
         (Command::Reload, State::Ready),
     ] {
-        let (applied, steer) =
-            tokio::join!(admin.post(command, None), answer(&mut instance, state));
+        let (applied, steer) = tokio::join!(
+            admin.post(command, None, Wait::default()),
+            answer(&mut instance, state)
+        );
         assert_eq!((steer.command, steer.strategy), (command, None));
         assert_eq!(applied.unwrap().state, state);
         let status: Status = admin.get(Query::Status).await.unwrap();
@@ -73,7 +64,7 @@ async fn each_command_reaches_the_loop_and_its_answer_comes_back() {
 async fn a_command_may_name_one_strategy() {
     let mut instance = start().await;
     let admin = admin(&instance).await;
-    let posted = admin.post(Command::Flatten, Some("mm"));
+    let posted = admin.post(Command::Flatten, Some("mm"), Wait::default());
     let (applied, steer) = tokio::join!(posted, answer(&mut instance, State::Ready));
     assert_eq!(steer.strategy.as_deref(), Some("mm"));
     applied.unwrap();
@@ -94,7 +85,7 @@ async fn an_invalid_body_does_nothing() {
         let answer = instance.request("POST", "/api/halt", body).await;
         answer.assert_refused(400);
     }
-    assert!(instance.steered.try_recv().is_err());
+    assert!(instance.steered.try_recv().is_none());
 }
 
 #[tokio::test]
@@ -104,7 +95,7 @@ async fn a_query_does_nothing() {
         let answer = instance.request("POST", path, "").await;
         answer.assert_refused(400);
     }
-    assert!(instance.steered.try_recv().is_err());
+    assert!(instance.steered.try_recv().is_none());
 }
 
 #[tokio::test]
@@ -119,7 +110,10 @@ async fn a_refused_command_returns_reason_and_advice() {
         };
         steer.answer.send(Err(refused)).unwrap();
     };
-    let (refused, ()) = tokio::join!(admin.post(Command::Pause, Some("mn")), refuse);
+    let (refused, ()) = tokio::join!(
+        admin.post(Command::Pause, Some("mn"), Wait::default()),
+        refuse
+    );
     let refused = refused.unwrap_err();
     assert_eq!(refused.exit_code(), 1);
     assert_eq!(
@@ -145,14 +139,14 @@ async fn a_late_engine_gives_504_and_still_has_the_command() {
 async fn a_full_queue_gives_504_and_an_ended_loop_503() {
     let mut instance =
         start_with(|settings| settings.answer_within = Duration::from_millis(20)).await;
-    for _ in 0..10 {
+    for _ in 0..66 {
         // More than the queue holds, and nothing takes them out.
         instance
             .request("POST", "/api/pause", "")
             .await
             .assert_refused(504);
     }
-    let (_, closed) = mpsc::channel(1);
+    let (_, closed) = steering();
     drop(std::mem::replace(&mut instance.steered, closed));
     instance
         .request("POST", "/api/pause", "")
@@ -165,6 +159,6 @@ async fn a_dropped_answer_is_an_error() {
     let mut instance = start().await;
     let admin = admin(&instance).await;
     let drop_it = async { drop(instance.steered.recv().await) };
-    let (failed, ()) = tokio::join!(admin.post(Command::Resume, None), drop_it);
+    let (failed, ()) = tokio::join!(admin.post(Command::Resume, None, Wait::default()), drop_it);
     assert_eq!(failed.unwrap_err().exit_code(), 1);
 }

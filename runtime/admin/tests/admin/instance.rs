@@ -1,14 +1,17 @@
 //! A running instance without an engine, and a client that sends exactly the given bytes.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::sync::{mpsc, watch};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::watch;
 use windvane_admin::view::{Balance, Mode, Order, Position, State, Status, Strategy};
-use windvane_admin::{Heartbeat, Metrics, Published, Served, Server, Settings, Steer, Token};
+use windvane_admin::{
+    Heartbeat, Metrics, Published, Served, Server, Settings, SteerReceiver, Tcp, Token, steering,
+};
 
 pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -17,7 +20,7 @@ pub struct Instance {
     pub server: Server,
     pub data_dir: TempDir,
     pub publish: watch::Sender<Arc<Published>>,
-    pub steered: mpsc::Receiver<Steer>,
+    pub steered: SteerReceiver,
     pub heartbeat: Heartbeat,
     pub metrics: Metrics,
 }
@@ -26,6 +29,12 @@ pub fn token() -> Token {
     Token::from_text(TOKEN, "the test").unwrap()
 }
 
+/// A TCP address of the server, with the token of the tests.
+pub fn tcp(listen: &str) -> Tcp {
+    Tcp::new(listen.parse().unwrap(), token())
+}
+
+/// With the socket and a TCP address.
 pub async fn start() -> Instance {
     start_with(|_| {}).await
 }
@@ -33,9 +42,10 @@ pub async fn start() -> Instance {
 pub async fn start_with(change: impl FnOnce(&mut Settings)) -> Instance {
     let data_dir = tempfile::tempdir().unwrap();
     let mut settings = Settings::new(data_dir.path());
+    settings.tcp = Some(tcp("127.0.0.1:0"));
     change(&mut settings);
     let (publish, published) = watch::channel(Arc::new(published()));
-    let (steer, steered) = mpsc::channel(8);
+    let (steer, steered) = steering();
     let (heartbeat, metrics) = (Heartbeat::new(), Metrics::detached());
     let served = Served {
         published,
@@ -43,7 +53,7 @@ pub async fn start_with(change: impl FnOnce(&mut Settings)) -> Instance {
         heartbeat: heartbeat.clone(),
         metrics: metrics.clone(),
     };
-    let server = Server::start(settings, token(), served).await.unwrap();
+    let server = Server::start(settings, served).await.unwrap();
     Instance {
         server,
         data_dir,
@@ -137,13 +147,31 @@ impl Answer {
     }
 }
 
+async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, bytes: &[u8]) -> Answer {
+    stream.write_all(bytes).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    Answer::parse(&answer)
+}
+
 impl Instance {
+    /// Its TCP address.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address().unwrap()
+    }
+
     pub async fn send(&self, bytes: &[u8]) -> Answer {
-        let mut stream = TcpStream::connect(self.server.address()).await.unwrap();
-        stream.write_all(bytes).await.unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await.unwrap();
-        Answer::parse(&answer)
+        exchange(TcpStream::connect(self.address()).await.unwrap(), bytes).await
+    }
+
+    /// Sends a request without a token through the socket.
+    pub async fn by_socket(&self, method: &str, path: &str, body: &str) -> Answer {
+        let socket = self.data_dir.path().join("admin.sock");
+        let length = body.len();
+        let text = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        exchange(UnixStream::connect(socket).await.unwrap(), text.as_bytes()).await
     }
 
     /// Sends a request with exactly these header lines and the length of the body.
@@ -170,7 +198,7 @@ impl Instance {
     }
 
     pub fn host(&self) -> String {
-        format!("Host: {}", self.server.address())
+        format!("Host: {}", self.address())
     }
 }
 

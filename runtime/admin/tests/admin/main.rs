@@ -10,6 +10,7 @@ mod access;
 mod commands;
 mod instance;
 mod metrics;
+mod proof;
 mod queries;
 mod slow;
 mod start;

@@ -2,7 +2,7 @@
 
 use windvane_admin::metrics::{Kind, page, table};
 
-use crate::instance::start;
+use crate::instance::{authorization, start, start_with};
 
 /// Name and value of a line with a value: `name{label="value",...} value`.
 fn sample(line: &str) -> (&str, f64) {
@@ -25,14 +25,16 @@ async fn the_text_parses_and_each_name_is_documented() {
         table::FILLS.of(["mm"]).increment(2);
         table::ORDER_LATENCY.of([]).record(0.000_3);
     });
-    let host = instance.host();
-    let first = instance.query_with("GET", "/metrics", &[&host], "").await;
-    assert_eq!(first.status, 200, "no token is needed");
+    let (host, token) = (instance.host(), authorization());
+    let first = instance
+        .query_with("GET", "/metrics", &[&host, &token], "")
+        .await;
+    assert_eq!(first.status, 200);
     let kind = first.header("content-type").unwrap();
     assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");
 
     let text = instance
-        .query_with("GET", "/metrics", &[&host], "")
+        .query_with("GET", "/metrics", &[&host, &token], "")
         .await
         .body;
     let page = page();
@@ -64,4 +66,23 @@ async fn the_text_parses_and_each_name_is_documented() {
         .find(|line| line.starts_with("windvane_memory_bytes "));
     assert!(sample(memory.expect("memory")).1 > 1e6);
     assert!(text.contains("windvane_order_latency_seconds{quantile=\"0.99\"}"));
+}
+
+#[tokio::test]
+async fn metrics_over_tcp_need_the_token_unless_they_are_open() {
+    for open in [false, true] {
+        let instance = start_with(|settings| settings.open_metrics = open).await;
+        let host = instance.host();
+        let answer = instance.query_with("GET", "/metrics", &[&host], "").await;
+        assert_eq!(answer.status, if open { 200 } else { 401 });
+        assert_eq!(instance.by_socket("GET", "/metrics", "").await.status, 200);
+        for path in ["/health", "/ready"] {
+            let answer = instance.query_with("GET", path, &[&host], "").await;
+            assert!(matches!(answer.status, 200 | 503), "{path}: {answer:?}");
+        }
+        let api = instance
+            .query_with("GET", "/api/status", &[&host], "")
+            .await;
+        api.assert_refused(401);
+    }
 }

@@ -52,6 +52,11 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
         "Where `cargo`, `rustc`, `rustup` and a linker for WebAssembly are searched.",
     ),
     (
+        "SSL_CERT_FILE",
+        "File of certificates for the downloads of a build, if the system's are elsewhere.",
+    ),
+    ("SSL_CERT_DIR", "The same for a folder of certificates."),
+    (
         "NOTIFY_SOCKET",
         "Set by the service manager (systemd): `run` reports readiness, status and stop there.",
     ),
@@ -62,6 +67,26 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
     (
         "WATCHDOG_PID",
         "Set by the service manager: the process that `WATCHDOG_USEC` is meant for.",
+    ),
+    (
+        "CREDENTIALS_DIRECTORY",
+        "Set by the service manager: the folder of the secrets that a configuration names as `{ credential = \"NAME\" }`.",
+    ),
+    (
+        "RUNTIME_DIRECTORY",
+        "Set by the service manager: a folder for sockets, which a confined `run` may write.",
+    ),
+    (
+        "WINDVANE_SECRETS_FD",
+        "Set by a command for itself when it erases secrets from its environment: the descriptor that has them.",
+    ),
+    (
+        "TMPDIR",
+        "Folder of temporary files. A build of a source folder gets one of its own.",
+    ),
+    (
+        "RUSTUP_HOME",
+        "Rustup's folder. A confined `run` that builds a source folder may use it.",
     ),
 ];
 
@@ -310,8 +335,15 @@ mod tests {
     /// Names in sources that read the environment, but which the program only sets, removes or uses
     /// in tests.
     const NOT_READ: &[&str] = &["CARGO", "RUSTC", "NAME"];
-    const NOT_READ_PREFIXES: &[&str] =
-        &["CARGO_", "RUST", "MAKEFLAGS", "MFLAGS", "NUM_JOBS", "LD_"];
+    const NOT_READ_PREFIXES: &[&str] = &[
+        "CARGO_",
+        "RUST",
+        "MAKEFLAGS",
+        "MFLAGS",
+        "NUM_JOBS",
+        "LD_",
+        "WINDVANE_TEST_",
+    ];
 
     fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).unwrap() {

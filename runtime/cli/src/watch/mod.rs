@@ -11,9 +11,10 @@ use windvane_protocol::market_stream::Topic;
 use windvane_protocol::route::{self, Route, Surface};
 use windvane_protocol::wire::Parameters;
 
+use super::Failure;
 use super::call::{is_signed, learn_time};
 use super::place::{Place, SurfaceWord};
-use super::{Failure, has_reader_for};
+use super::printing::{has_reader_for, note};
 use line::{Line, LineContent};
 use windvane_config::Config;
 use windvane_live::connection::{self, ConnectionError, Needs, Part};
@@ -59,6 +60,7 @@ impl Watch {
     pub(super) fn run(self) -> Result<(), Failure> {
         let is_user = self.targets.iter().any(|target| target == "user");
         let config = self.place.config()?;
+        windvane_config::take_descriptors(&config);
         let settings = self.place.settings_of(&config, |settings| {
             // A user stream calls only the listen key routes. They need the API key in v1 and the
             // agent's key in v3, but no wallet key.
@@ -234,7 +236,7 @@ async fn request_key(client: &Client, surface: Surface) -> Result<(), Failure> {
             "{surface} user: no listen key: {not_done}"
         ))),
         Err(not_done) => {
-            eprintln!("{surface} user: no listen key yet: {not_done}");
+            note(format!("{surface} user: no listen key yet: {not_done}"));
             Ok(())
         }
     }

@@ -9,7 +9,7 @@ use crate::{EquityRow, FillRow};
 
 /// Largest number of fills that the price chart of an instrument shows.
 pub(super) const MARKERS_MAX: usize = 4000;
-/// Largest number of series that strategies may plot. Points of further series are counted and
+/// Largest number of series that one strategy may plot. Points of further series are counted and
 /// dropped.
 pub(super) const PLOTS_MAX: usize = 32;
 
@@ -198,12 +198,17 @@ impl Charts {
         self.drawdown.push(row.time, drawdown);
     }
 
+    fn series_of(&self, strategy: &str) -> usize {
+        let own = self.plots.iter().filter(|plot| plot.strategy == strategy);
+        own.count()
+    }
+
     /// Adds a point `value / 10^scale` of a strategy's own series.
     pub fn plot(&mut self, time: Time, strategy: &str, series: &str, value: i64, scale: u32) {
         let same = |plot: &Plot| plot.name == series && plot.strategy == strategy;
         let at = match self.plots.iter().position(same) {
             Some(at) => at,
-            None if self.plots.len() < PLOTS_MAX => {
+            None if self.series_of(strategy) < PLOTS_MAX => {
                 self.plots.push(Plot {
                     strategy: strategy.to_owned(),
                     name: series.to_owned(),
@@ -264,6 +269,12 @@ mod tests {
         }
         assert_eq!(charts.plots.len(), PLOTS_MAX);
         assert_eq!(charts.plot_points_dropped, 1);
+        charts.plot(Time(1), "other", "0", 5, 0);
+        assert_eq!(
+            charts.plots.len(),
+            PLOTS_MAX + 1,
+            "one strategy leaves room"
+        );
         assert_eq!(charts.plots[0].values.buckets()[0].last, 500_000_000);
     }
 }

@@ -6,8 +6,9 @@ use std::fmt::Write;
 use windvane_model::decimal::{AMOUNT_SCALE, Amount};
 use windvane_model::ids::Time;
 use windvane_model::order::Side;
+use windvane_model::outside_text;
 
-use super::charts::{Charts, InstrumentChart, MARKERS_MAX, Plot};
+use super::charts::{Charts, InstrumentChart, MARKERS_MAX, PLOTS_MAX, Plot};
 use super::series::Series;
 use crate::Summary;
 use crate::format::grouped;
@@ -121,7 +122,10 @@ fn panels<'a>(summary: &'a Summary, charts: &'a Charts) -> Vec<Panel<'a>> {
             .iter()
             .map(|plot| (&*plot.name, &plot.values))
             .collect();
-        panels.push(plain(title, "", Style::Line, 200, series));
+        panels.push(Panel {
+            note: dropped_note(charts.plot_points_dropped),
+            ..plain(title, "", Style::Line, 200, series)
+        });
     }
     panels
 }
@@ -138,6 +142,16 @@ fn marker_note(chart: &InstrumentChart) -> String {
     } else {
         String::new()
     }
+}
+
+fn dropped_note(points: u64) -> String {
+    if points == 0 {
+        return String::new();
+    }
+    format!(
+        "{} points of further series are not shown: a strategy may plot at most {PLOTS_MAX} series",
+        grouped(points)
+    )
 }
 
 /// Groups plots into charts. Plots share a chart if they belong to the same strategy and their
@@ -264,13 +278,12 @@ fn quoted_list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     format!("[{}]", texts.map(quoted).collect::<Vec<_>>().join(","))
 }
 
-/// A JSON string that cannot close the script element around it.
+/// A name as a JSON string that cannot close the script element around it. Hidden characters are
+/// escaped, because the script shows the name.
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text)
+    serde_json::Value::from(&*outside_text::name(text))
         .to_string()
         .replace('<', "\\u003c")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
 }
 
 #[cfg(test)]
@@ -282,7 +295,7 @@ mod tests {
         let json = quoted("</script><b>\"\\\u{2028}");
         assert!(!json.contains('<') && !json.contains('\u{2028}'), "{json}");
         let back: String = serde_json::from_str(&json).unwrap();
-        assert_eq!(back, "</script><b>\"\\\u{2028}");
+        assert_eq!(back, "</script><b>\"\\\\u{2028}");
     }
 
     #[test]

@@ -79,6 +79,10 @@ fn text_from_outside_is_escaped() {
     let page = page("<img onerror='x'>");
     assert!(!page.contains("<img"));
     assert!(page.contains("&lt;img onerror=&#39;x&#39;&gt;"));
+    let page = self::page("a\u{1b}\r\u{202e}b\u{200b}");
+    assert!(page.contains(r"a\u{1b}\r\u{202e}b\u{200b}"));
+    let hidden = |letter: char| letter != '\n' && windvane_model::outside_text::is_hidden(letter);
+    assert!(!page.chars().any(hidden));
 }
 
 #[test]
