@@ -66,7 +66,12 @@ fn whole_backtest(c: &mut Criterion) {
         ..SyntheticSession::new(Surface::Futures, "BTCUSDT", SEED)
     };
     session.write(&folder.path().join("session.gz")).unwrap();
-    let built = build::build(Path::new(MARKET_MAKER), &mut |_| {}).unwrap();
+    let built = build::build(
+        Path::new(MARKET_MAKER),
+        &build::BuildRules::default(),
+        &mut |_| {},
+    )
+    .unwrap();
     std::fs::write(folder.path().join("maker.wasm"), built.component).unwrap();
 
     let mut group = c.benchmark_group("backtest");

@@ -7,7 +7,7 @@ use windvane_model::input::FaultKind;
 use windvane_model::{Intent, StrategyId, Time};
 use windvane_session::{Guests, InitResult};
 
-use windvane_build::modules::{Guest, engine_fault, show_lines};
+use windvane_build::modules::{AllLines, Guest, engine_fault};
 
 /// All strategies of a run, in the order of the configuration.
 pub struct HostedGuests {
@@ -16,29 +16,31 @@ pub struct HostedGuests {
     faults: Vec<Option<String>>,
     /// Plot points since the last call of `take_points`.
     points: Vec<(StrategyId, Time, PlotPoint)>,
+    /// For each strategy, its share of the log.
+    lines: Vec<AllLines>,
 }
 
 impl HostedGuests {
     /// Strategies that have not started yet.
     pub fn new(guests: Vec<Guest>) -> Self {
         let faults = vec![None; guests.len()];
-        let points = Vec::new();
+        Self::with_faults(guests, faults)
+    }
+
+    fn with_faults(guests: Vec<Guest>, faults: Vec<Option<String>>) -> Self {
+        let lines = guests.iter().map(|_| AllLines::default()).collect();
         Self {
             guests,
             faults,
-            points,
+            points: Vec::new(),
+            lines,
         }
     }
 
     /// Strategies of a run that has ended, each with its last fault.
     pub fn ended(guests: impl Iterator<Item = (Guest, Option<String>)>) -> Self {
         let (guests, faults) = guests.unzip();
-        let points = Vec::new();
-        Self {
-            guests,
-            faults,
-            points,
-        }
+        Self::with_faults(guests, faults)
     }
 
     /// Why a strategy failed, in one sentence. `None` if it did not fail.
@@ -55,6 +57,13 @@ impl HostedGuests {
     /// Removes and returns the plot points since the last call, in order.
     pub fn take_points(&mut self) -> std::vec::Drain<'_, (StrategyId, Time, PlotPoint)> {
         self.points.drain(..)
+    }
+
+    /// Reports the log lines that were lost, at the end of the run.
+    pub fn end(&mut self, now: Time) {
+        for (guest, lines) in self.guests.iter().zip(&mut self.lines) {
+            lines.end(&guest.name, now);
+        }
     }
 
     /// The strategies.
@@ -133,7 +142,7 @@ impl HostedGuests {
     fn take_output(&mut self, strategy: StrategyId, now: Time) {
         let guest = &mut self.guests[usize::from(strategy.0)];
         let output = guest.strategy.take_output();
-        show_lines(&guest.name, now, &output.logs);
+        self.lines[usize::from(strategy.0)].show(&guest.name, now, &output.logs);
         let points = output.plots.into_iter();
         self.points
             .extend(points.map(|point| (strategy, now, point)));

@@ -166,7 +166,7 @@ impl Session {
     pub fn start(&mut self, now: Time) -> Result<(), (StrategyId, String)> {
         self.world.tally.start(now);
         self.next_sample = next_second(now);
-        self.core.start(now, &[], &mut self.world.guests)?;
+        self.core.start(now, &[], &[], &mut self.world.guests)?;
         self.world.take_points();
         self.drain(now);
         Ok(())
@@ -337,6 +337,7 @@ impl Session {
         }
         let engine = core.into_engine();
         world.tally.end(&engine);
+        world.guests.end(engine.now());
         Finished {
             engine,
             guests: world.guests,

@@ -108,6 +108,11 @@ const RULES: &[(u16, &str)] = &[
     (205, "RISK.no_reference_price"),
     (206, "RISK.max_daily_loss"),
     (207, "RISK.max_drawdown"),
+    (210, "QUOTA.max_open_orders"),
+    (211, "QUOTA.MAX_NUM_ORDERS"),
+    (212, "QUOTA.MAX_NUM_ALGO_ORDERS"),
+    (213, "QUOTA.max_orders_per_minute"),
+    (214, "QUOTA.max_position_notional"),
 ];
 
 impl Rejection {
