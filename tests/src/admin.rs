@@ -1,7 +1,11 @@
-//! A client of the admin server of a running instance, over plain sockets.
+//! A client of the admin server of a running instance, over plain sockets: the Unix socket, or the
+//! TCP address with a token.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -72,20 +76,39 @@ impl Admin {
 
     /// All bytes of the response to this request, also of a refusal; `None` while nothing listens.
     pub fn raw(&self, method: &str, path: &str) -> Option<String> {
-        let address = std::fs::read_to_string(self.data.join("admin.addr")).ok()?;
-        let address = address.trim();
-        let token = std::fs::read_to_string(self.data.join("admin.token")).unwrap_or_default();
-        let token = token.trim();
-        let mut stream = TcpStream::connect(address).ok()?;
+        // Through the open folder, because a long path does not fit into a socket's address.
+        let folder = File::open(&self.data).ok()?;
+        let socket = format!("/proc/self/fd/{}/admin.sock", folder.as_raw_fd());
+        let stream = UnixStream::connect(socket).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
-             Authorization: Bearer {token}\r\nContent-Length: 0\r\n\r\n"
-        );
-        stream.write_all(head.as_bytes()).ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        Some(answer)
+        exchange(stream, method, path, "localhost", "")
+    }
+
+    /// The same over the TCP address of `admin.listen`, with this token.
+    pub fn raw_over_tcp(&self, method: &str, path: &str, token: Option<&str>) -> Option<String> {
+        let address = self.address()?;
+        let stream = TcpStream::connect(&address).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+        exchange(
+            stream,
+            method,
+            path,
+            &address,
+            &authorization.unwrap_or_default(),
+        )
+    }
+
+    /// The TCP address in `admin.addr`.
+    pub fn address(&self) -> Option<String> {
+        let address = std::fs::read_to_string(self.data.join("admin.addr")).ok()?;
+        Some(address.trim().to_owned())
+    }
+
+    /// The token in `admin.token`.
+    pub fn token(&self) -> Option<String> {
+        let token = std::fs::read_to_string(self.data.join("admin.token")).ok()?;
+        Some(token.trim().to_owned())
     }
 
     fn request(&self, method: &str, path: &str) -> Option<String> {
@@ -93,4 +116,21 @@ impl Admin {
         let (head, body) = answer.split_once("\r\n\r\n")?;
         head.starts_with("HTTP/1.1 200").then(|| body.to_owned())
     }
+}
+
+fn exchange(
+    mut stream: impl Read + Write,
+    method: &str,
+    path: &str,
+    host: &str,
+    headers: &str,
+) -> Option<String> {
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\
+         Content-Length: 0\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
 }

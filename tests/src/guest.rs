@@ -3,9 +3,18 @@
 
 use std::path::Path;
 
-/// The result of `describe` for every guest.
-const DESCRIPTION: &str =
-    r#"{"name":"guest","version":"0.1.0","state_schema":1,"capabilities":["orders"]}"#;
+/// The result of `describe`. It asks for the capabilities that the guest imports.
+fn description(imports: &str) -> String {
+    let mut more = String::new();
+    for name in ["account", "market", "timers", "log", "plot"] {
+        if imports.contains(&format!("windvane:strategy/{name}@")) {
+            more = more + ",\"" + name + "\"";
+        }
+    }
+    format!(
+        r#"{{"name":"guest","version":"0.1.0","state_schema":1,"capabilities":["orders"{more}]}}"#
+    )
+}
 
 const SUBMIT: &str = r#"(import "windvane:strategy/orders@0.2.0" "submit"
     (func $submit_to (param i32 i32 i64 i64 i64 i64 i32 i64 i64 i64) (result i64)))"#;
@@ -25,6 +34,8 @@ pub struct Guest<'a> {
     /// Code that runs for each event. It can use `$count` (number of events, from 1), `$kind`, `$a`
     /// (the bid in a book event) and the locals `$i` and `$bid`.
     pub on_event: &'a str,
+    /// Pointer and length of the state that `save` returns; empty for a constant state of 4 bytes.
+    pub save: &'a str,
     /// Code that `load` runs before it returns.
     pub load: &'a str,
     /// The reason with which `load` refuses; empty if it accepts.
@@ -41,6 +52,7 @@ impl Guest<'_> {
         start: "",
         refusal: "",
         on_event: "",
+        save: "",
         load: "",
         load_refusal: "",
         imports: "",
@@ -53,14 +65,22 @@ impl Guest<'_> {
             start,
             refusal,
             on_event,
+            save,
             load,
             load_refusal,
             imports,
             more,
         } = self;
         let escaped = |text: &str| text.replace('"', "\\22").replace('\n', "\\0a");
-        let (description, reason) = (escaped(DESCRIPTION), escaped(refusal));
-        let (described, refused) = (DESCRIPTION.len(), refusal.len());
+        let description = description(imports);
+        let described = description.len();
+        let (description, reason) = (escaped(&description), escaped(refusal));
+        let refused = refusal.len();
+        let save = if save.is_empty() {
+            "(i32.const 1024) (i32.const 4)"
+        } else {
+            save
+        };
         let (no_load, not_loaded) = (escaped(load_refusal), load_refusal.len());
         format!(
             r#"(module {SUBMIT} {imports}
@@ -85,7 +105,7 @@ impl Guest<'_> {
   (func (export "start") (param i32 i32 i32 i32) (result i32)
     {start}
     (call $answer (i32.const 2048) (i32.const {refused})))
-  (func (export "save") (result i32) (call $answer (i32.const 1024) (i32.const 4)))
+  (func (export "save") (result i32) (call $answer {save}))
   (func (export "load") (param i32 i32) (result i32)
     {load}
     (call $answer (i32.const 3072) (i32.const {not_loaded})))

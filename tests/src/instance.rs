@@ -1,7 +1,5 @@
 //! A running `windvane run` of the real binary, controlled by its own command line verbs.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output};
 use std::time::{Duration, Instant};
@@ -198,25 +196,13 @@ impl Instance {
         serde_json::from_slice(&output.stdout).expect("the output is JSON")
     }
 
-    /// The response of its server to a GET request without a token.
+    /// The response of its server to a GET request through the socket.
     ///
     /// # Panics
     /// If the server does not respond.
     #[expect(clippy::expect_used, reason = "a panic is how a test fails")]
     pub fn get(&self, path: &str) -> String {
-        let address = std::fs::read_to_string(self.data.join("admin.addr"));
-        let address = address.expect("the server has written its address");
-        let address = address.trim();
-        let mut stream = TcpStream::connect(address).expect("the server listens");
-        let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-        stream
-            .write_all(head.as_bytes())
-            .expect("the request is sent");
-        let mut answer = String::new();
-        stream
-            .read_to_string(&mut answer)
-            .expect("the server responds");
-        answer
+        self.admin().raw("GET", path).expect("the server responds")
     }
 
     /// Runs a verb that must succeed, and returns its output.

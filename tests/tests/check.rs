@@ -58,6 +58,7 @@ fn a_correct_configuration_passes_and_changes_nothing() {
     for area in [
         "configuration",
         "data",
+        "confinement",
         "module",
         "keys",
         "address",
@@ -206,9 +207,13 @@ fn an_admin_server_that_cannot_start_is_a_no_go() {
     let received = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = format!("admin.listen={}", received.local_addr().unwrap());
     let (output, printed) = check(&venue, &data, &[&listen]);
-    assert_eq!(output.status.code(), Some(1), "{printed:#}");
+    // A run starts without its port, so this is a warning.
+    assert_eq!(output.status.code(), Some(0), "{printed:#}");
     let complaint = complaints(&printed, "admin")[0];
-    assert!(complaint.contains("in use"), "{complaint}");
+    assert!(
+        complaint.contains("in use") && complaint.contains("try again"),
+        "{complaint}"
+    );
 }
 
 #[test]

@@ -49,6 +49,8 @@ const CRATE_FOLDERS: [&str; 4] = ["src", "tests", "benches", "examples"];
 const OF_READERS: [&str; 1] = ["strategies/buy_once/"];
 /// The page whose tables name tests, rules and planted bugs.
 const PROMISES: &str = "docs/promises.md";
+/// The page with the threat model. Each line of its tables names a test.
+const SECURITY: &str = "SECURITY.md";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -291,13 +293,13 @@ impl Named {
     }
 }
 
-/// The rows of the tables of a page: what the first cell names, and the files of the second cell.
-/// Rows whose first cell names nothing are headings.
+/// The rows of the tables of a page: what the last cell but one names, and the files of the last
+/// cell. Rows that name nothing are headings.
 fn promised(page: &str) -> Vec<(Vec<Named>, Vec<String>)> {
     let mut rows = Vec::new();
     for line in prose(page) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let ["", names, files, ""] = cells.as_slice() else {
+        let ["", .., names, files, ""] = cells.as_slice() else {
             continue;
         };
         let mut named = Vec::new();
@@ -393,6 +395,73 @@ fn promises_name_tests_and_rules_that_exist() {
     let files = files();
     let rows = promised(&files[Path::new(PROMISES)]);
     assert!(rows.len() > 50, "{PROMISES} has only {} rows", rows.len());
+    let faults = missing_tests(&files, rows);
+    assert!(faults.is_empty(), "{PROMISES}:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn every_line_of_the_threat_model_names_its_test() {
+    let files = files();
+    let model = section(&files[Path::new(SECURITY)], "## Threat model");
+    let lines = rows_below_headings(model);
+    assert!(
+        lines.len() > 20,
+        "{SECURITY} has only {} lines",
+        lines.len()
+    );
+    let rows = promised(model);
+    let mut faults = missing_tests(&files, rows);
+    let untested = lines.iter().filter(|line| promised(line).is_empty());
+    faults.extend(untested.map(|line| format!("names no test: {line}")));
+    assert!(faults.is_empty(), "{SECURITY}:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn every_known_limit_says_what_it_costs_and_how_it_is_noticed() {
+    let files = files();
+    let page = &files[Path::new("docs/known-limits.md")];
+    let (limits, _) = page.split_once("## The fault simulator").unwrap();
+    let rows = rows_below_headings(limits);
+    assert!(rows.len() > 50, "only {} limits", rows.len());
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let ["", limit, cost, notice, ""] = cells.as_slice() else {
+            panic!("not three cells: {row}");
+        };
+        assert!(!limit.is_empty() && !cost.is_empty(), "{row}");
+        // A limit that costs nothing needs no notice.
+        assert!(!notice.is_empty() || cost.starts_with("Nothing"), "{row}");
+    }
+}
+
+/// The section of a page with this heading, up to the next heading of its level.
+fn section<'a>(page: &'a str, heading: &str) -> &'a str {
+    let start = page.find(heading).unwrap() + heading.len();
+    let rest = &page[start..];
+    rest.find("\n## ").map_or(rest, |end| &rest[..end])
+}
+
+/// The rows of all tables of a text, without the rows of headings.
+fn rows_below_headings(text: &str) -> Vec<&str> {
+    let mut rows = Vec::new();
+    let mut below = false;
+    for line in text.lines() {
+        if !line.starts_with('|') {
+            below = false;
+        } else if line.starts_with("|---") {
+            below = true;
+        } else if below {
+            rows.push(line);
+        }
+    }
+    rows
+}
+
+/// The tests and texts of rows that their files do not have, as sentences.
+fn missing_tests(
+    files: &BTreeMap<PathBuf, String>,
+    rows: Vec<(Vec<Named>, Vec<String>)>,
+) -> Vec<String> {
     let mut faults = Vec::new();
     for (named, paths) in rows {
         let texts: Vec<&str> = paths
@@ -409,7 +478,7 @@ fn promises_name_tests_and_rules_that_exist() {
             .filter(|one| !texts.iter().any(|text| one.is_in(text)));
         faults.extend(absent.map(|one| format!("{one:?} is not in {paths:?}")));
     }
-    assert!(faults.is_empty(), "{PROMISES}:\n{}", faults.join("\n"));
+    faults
 }
 
 #[test]

@@ -71,7 +71,7 @@ const FAULTY: [(&str, &str, Guest<'static>); 6] = [
     ),
 ];
 
-const fn on_event(on_event: &'static str) -> Guest<'static> {
+const fn on_event(on_event: &str) -> Guest<'_> {
     Guest {
         on_event,
         ..Guest::EMPTY
@@ -316,5 +316,42 @@ fn the_position_of_a_failed_strategy_is_kept_or_closed() {
     assert_eq!(
         run.results.fills.last().unwrap().client_order_id,
         closing.client_order_id
+    );
+}
+
+#[test]
+fn a_flood_of_orders_leaves_the_share_of_another_strategy() {
+    let bench = Bench::new();
+    // Buys far below the bid that rest until the end: 999 at each of three events.
+    let flood = "(if (i64.le_u (global.get $count) (i64.const 3)) (then
+        (loop $again
+          (drop (call $submit (i32.const 0) (i32.const 0x40) (i64.const 10)
+            (i64.const 500000) (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))
+          (local.set $i (i32.add (local.get $i) (i32.const 1)))
+          (br_if $again (i32.lt_u (local.get $i) (i32.const 999))))))";
+    let late = format!("(if (i64.eq (global.get $count) (i64.const 100)) (then {REST}))");
+    let asks = Guest {
+        on_event: &late,
+        ..Guest::EMPTY
+    };
+    let fuel = "limits.fuel_per_event = 50000000\n";
+    let floods = bench.guest("floods", &on_event(flood), fuel);
+    let strategies = floods + &bench.guest("asks", &asks, "");
+    // An instrument takes 200 open orders by default.
+    let run = bench.run("shared", &strategies);
+    let placed = |id: &str| {
+        let orders = run.orders(id).into_iter();
+        orders.filter(|order| order.reject_rule.is_empty()).count()
+    };
+    assert_eq!(placed("asks"), 1, "it has its share");
+    // 200 without the share of 50 and 20 for orders that only reduce.
+    assert_eq!(placed("floods"), 130);
+    let rejections = run.results.summary["rejections"].as_array().unwrap();
+    let of_share = |one: &&Value| one["rule"] == "QUOTA.MAX_NUM_ORDERS";
+    let refused = rejections.iter().find(of_share);
+    let refused = refused.unwrap_or_else(|| panic!("{rejections:?}"));
+    assert_eq!(
+        (&refused["strategy"], &refused["count"]),
+        (&"floods".into(), &(2997 - 130).into())
     );
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use windvane_tests::binary;
 use windvane_tests::checker;
+use windvane_tests::guest::Guest;
 use windvane_tests::instance::verb_in;
 use windvane_tests::launch::Launch;
 use windvane_tests::results::Results;
@@ -112,7 +113,8 @@ fn copied(from: &Path, to: &Path) {
         };
         if path.is_dir() {
             copied(&path, &to);
-        } else {
+        } else if path.is_file() {
+            // A killed run leaves its sockets too.
             std::fs::copy(&path, &to).unwrap();
         }
     }
@@ -317,6 +319,42 @@ fn a_paper_run_on_a_recording_fills_like_its_backtest() {
         backtest.time_ns = paper.time_ns;
     }
     assert_eq!(paper, backtest);
+}
+
+#[test]
+fn a_strategy_that_fills_the_journal_is_quarantined_and_replays() {
+    let played = Played::new("5");
+    // An order without a price is refused at once, and each refusal is a record.
+    let floods = Guest {
+        on_event: "(loop $again
+            (drop (call $submit (i32.const 0) (i32.const 0) (i64.const 10) (i64.const 0)
+              (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))
+            (local.set $i (i32.add (local.get $i) (i32.const 1)))
+            (br_if $again (i32.lt_u (local.get $i) (i32.const 999))))",
+        ..Guest::EMPTY
+    };
+    let module = played.path("floods.wasm");
+    floods.write(&module);
+    let config = played.path("floods.toml");
+    let text = format!(
+        "[run]\nmode = \"paper\"\n[[strategy]]\nid = \"floods\"\nmodule = '{}'\n\
+         instruments = [\"futures:BTCUSDT\"]\nstreams = [\"book\"]\n\
+         limits.fuel_per_event = 50000000\n",
+        module.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let data = played.path("data");
+    let set = format!("run.data_dir={}", data.display());
+    let (config, tape) = (
+        config.display().to_string(),
+        played.tape.display().to_string(),
+    );
+    let arguments = ["run", "--config", &config, "--data", &tape];
+    let output = binary::run(arguments.iter().chain(&["--pace", "max", "--set", &set]));
+    let log = String::from_utf8_lossy(&output.stderr);
+    let why = "its orders, refused orders and timers fill the journal";
+    assert!(log.contains(why), "{log}");
+    assert_eq!(verified(&data)["equal"], true);
 }
 
 #[test]

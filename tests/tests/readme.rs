@@ -116,7 +116,9 @@ impl Clone {
         let programs = clone.programs();
         fs::create_dir(&programs).unwrap();
         let cargo = programs.join("cargo");
-        fs::write(&cargo, CARGO).unwrap();
+        // A build sees no variable that it does not need, so the paths are in the script.
+        let script = CARGO.replace("$README_BINARY", &binary::path().display().to_string());
+        fs::write(&cargo, script.replace("$README_CARGO", env!("CARGO"))).unwrap();
         fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
         let built = clone.path().join("target/release/windvane");
         symlink(built, programs.join("windvane")).unwrap();
@@ -142,8 +144,6 @@ impl Clone {
             .args(["-c", command])
             .current_dir(self.path())
             .env("PATH", format!("{}:{path}", self.programs().display()))
-            .env("README_BINARY", binary::path())
-            .env("README_CARGO", env!("CARGO"))
             .stdin(Stdio::null())
             .stderr(file.try_clone().unwrap())
             .stdout(file);

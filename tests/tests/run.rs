@@ -89,10 +89,7 @@ fn only_the_owners(data: &Path) {
 fn open_to_all(data: &Path) {
     for path in all_in(data) {
         let mode = if path.is_dir() { 0o755 } else { 0o644 };
-        // An admin token that others can read would be refused.
-        if !path.ends_with("admin.token") {
-            std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        }
+        std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     }
 }
 
@@ -195,7 +192,7 @@ fn a_folder_of_another_venue_is_paused_until_resume() {
     assert!(!check(&second).contains("another venue"));
     let moved = account_file.replace("127.0.0.1", "elsewhere.example");
     std::fs::write(data.join("account"), moved).unwrap();
-    assert!(check(&second).contains("run.data_dir is of another venue"));
+    assert!(check(&second).contains("run.data_dir belongs to another venue"));
 
     let mut instance = Instance::start(&second, &data);
     let started = instance.until("status", &|status| {
@@ -203,11 +200,15 @@ fn a_folder_of_another_venue_is_paused_until_resume() {
     });
     let reason = started["reason"].as_str().unwrap();
     assert!(
-        reason.starts_with("run.data_dir is of another venue"),
+        reason.starts_with("run.data_dir belongs to another venue"),
         "{reason}"
     );
     assert!(reason.contains("windvane resume"), "{reason}");
-    assert!(instance.log().contains("run.data_dir is of another venue"));
+    assert!(
+        instance
+            .log()
+            .contains("run.data_dir belongs to another venue")
+    );
     instance.kill();
     // The operator has not resumed yet, so the next start must be paused too.
     let mut instance = Instance::start(&second, &data);

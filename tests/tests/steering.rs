@@ -46,6 +46,7 @@ const ARMED: Guest<'static> = Guest {
     start: "(global.set $armed (i32.gt_u (local.get 1) (i32.const 10)))",
     refusal: "",
     on_event: "(if (global.get $armed) (then unreachable))",
+    save: "",
     load: "",
     load_refusal: "",
     imports: "",

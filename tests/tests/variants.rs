@@ -14,8 +14,8 @@ use windvane_tests::binary;
 use windvane_tests::guest::Guest;
 use windvane_tests::instance::Instance;
 use windvane_tests::launch::Launch;
+use windvane_tests::processes;
 use windvane_tests::venue::Venue;
-use windvane_tests::watchdogs;
 
 /// Longest wait for anything, on a machine that also runs other work.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -165,9 +165,7 @@ impl Setup {
 impl Drop for Setup {
     fn drop(&mut self) {
         // The venue ends with this value, and the watchdogs would wait for it.
-        for pid in watchdogs::of(self.launch.data()) {
-            watchdogs::kill(&pid);
-        }
+        processes::kill_watchdogs(self.launch.data());
     }
 }
 

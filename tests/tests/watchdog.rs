@@ -6,47 +6,11 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use windvane_tests::guest::Guest;
 use windvane_tests::instance::Instance;
 use windvane_tests::launch::Launch;
+use windvane_tests::processes::{self, Which};
+use windvane_tests::resting;
 use windvane_tests::venue::Venue;
-use windvane_tests::watchdogs;
-
-/// Places a buy of 0.001 BTC that rests a twentieth below the bid, at each top of the book.
-const REST: Guest<'static> = Guest {
-    start: "",
-    refusal: "",
-    on_event: "(if (i32.eq (local.get $kind) (i32.const 2)) (then
-        (local.set $bid (i64.sub (local.get $a) (i64.div_s (local.get $a) (i64.const 20))))
-        (drop (call $submit (i32.const 0) (i32.const 0x10) (i64.const 100)
-          (i64.sub (local.get $bid) (i64.rem_s (local.get $bid) (i64.const 1000)))
-          (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))))",
-    load: "",
-    load_refusal: "",
-    imports: "",
-    more: "",
-};
-
-const CONFIG: &str = r#"
-[run]
-mode = "live"
-
-[venue]
-recv_window_ms = 1000
-
-[heartbeat]
-countdown_ms = 3000
-interval_ms = 1000
-
-[reconcile]
-interval_ms = 5000
-
-[[strategy]]
-id = "rests"
-module = "rests.wasm"
-instruments = ["spot:BTCUSDT"]
-streams = ["book"]
-"#;
 
 /// Longest wait for anything, on a machine that also runs other work.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -61,19 +25,10 @@ impl Setup {
     /// The strategy keeps this many orders at rest.
     fn new(seed: &str, orders: u32) -> Self {
         let venue = Venue::start(&["--seed", seed]);
-        let (module, file) = (
-            venue.folder().join("rests.wasm"),
-            venue.folder().join("spot.toml"),
-        );
-        REST.write(&module);
-        std::fs::write(&file, CONFIG).unwrap();
         let foreign = json!({"act": "place", "surface": "spot", "symbol": "BTCUSDT", "side": "BUY",
             "price": "55000", "quantity": "0.001", "client_order_id": "web_a"});
         venue.control("/act", &foreign);
-        let launch = Launch::new(&venue, &venue.folder().join("data"))
-            .config(&file)
-            .set(&format!("strategy.0.module={}", module.display()))
-            .set(&format!("risk.max_open_orders={orders}"));
+        let launch = resting::launch(&venue, orders, "");
         Self { venue, launch }
     }
 
@@ -85,20 +40,20 @@ impl Setup {
         instance
     }
 
-    /// Client order ids of the account's open orders.
     fn open(&self) -> Vec<String> {
-        let account = self.venue.account();
-        let orders = account["orders"].as_array().unwrap().iter();
-        let open = orders.filter(|order| order["open"] == json!(true));
-        open.map(|order| order["client_order_id"].as_str().unwrap().to_owned())
-            .collect()
+        resting::open(&self.venue)
     }
 
-    /// Number of orders that the venue ever accepted.
     fn accepted(&self) -> u64 {
-        let account = self.venue.account();
-        assert_eq!(account["accepted"]["repeated"], json!({}));
-        account["accepted"]["total"].as_u64().unwrap()
+        resting::accepted(&self.venue)
+    }
+
+    fn watchdogs(&self) -> Vec<String> {
+        processes::of(self.launch.data(), Which::Watchdog)
+    }
+
+    fn until_watchdogs_ended(&self) {
+        processes::wait_until_ended(self.launch.data(), &[Which::Watchdog]);
     }
 
     /// Waits until this condition is true for the number of own resting orders.
@@ -113,7 +68,7 @@ impl Setup {
     /// Waits until no order of the run rests and its watchdog has ended.
     fn until_swept(&self) {
         self.until("no order of the run rests", &|own| own == 0);
-        watchdogs::wait_until_ended(self.launch.data());
+        self.until_watchdogs_ended();
         self.until(
             "no order of the run rests after its watchdog ended",
             &|own| own == 0,
@@ -132,9 +87,7 @@ fn wait(what: &str, is_it: impl Fn() -> bool) {
 impl Drop for Setup {
     fn drop(&mut self) {
         // The venue ends with this value, and the watchdogs would wait for it.
-        for pid in watchdogs::of(self.launch.data()) {
-            watchdogs::kill(&pid);
-        }
+        processes::kill_watchdogs(self.launch.data());
     }
 }
 
@@ -164,7 +117,7 @@ fn a_run_that_is_killed_in_a_burst_leaves_no_spot_order() {
     let instance = setup.start(20);
     assert_eq!(instance.terminate().code(), Some(0));
     assert_eq!(setup.open(), ["web_a"]);
-    watchdogs::wait_until_ended(setup.launch.data());
+    setup.until_watchdogs_ended();
     setup.accepted();
 }
 
@@ -174,7 +127,7 @@ fn a_stopped_process_loses_its_orders_and_trades_again() {
     let mut instance = setup.start(3);
     instance.signal("STOP");
     setup.until("no order of the run rests", &|own| own == 0);
-    watchdogs::wait_until_ended(setup.launch.data());
+    setup.until_watchdogs_ended();
     let accepted = setup.accepted();
     instance.signal("CONT");
     instance.until("status", &|status| status["state"] != "ready");
@@ -193,11 +146,11 @@ fn a_stopped_process_loses_its_orders_and_trades_again() {
 fn a_killed_watchdog_is_replaced_before_new_orders_leave() {
     let setup = Setup::new("44", 3);
     let mut instance = setup.start(3);
-    let first = watchdogs::of(setup.launch.data());
+    let first = setup.watchdogs();
     // With this fault the next watchdog cannot show that it is able to cancel orders.
     let away = json!({"fault": "html", "status": 502, "route": "spot.open_orders"});
     setup.venue.control("/faults", &away);
-    watchdogs::kill(&first[0]);
+    processes::kill(&first[0]);
     let unwatched = |status: &Value| {
         let reasons = status["degraded_reasons"].as_array().unwrap();
         reasons.contains(&json!("no watchdog process covers spot orders"))
@@ -210,7 +163,7 @@ fn a_killed_watchdog_is_replaced_before_new_orders_leave() {
     setup.venue.control("/act", &cancel);
     instance.until("orders", &|orders| own(orders).len() == 2);
     wait("another watchdog starts", || {
-        let now = watchdogs::of(setup.launch.data());
+        let now = setup.watchdogs();
         now.len() == 1 && now != first
     });
     wait("the watchdog retries", || {
@@ -290,6 +243,6 @@ fn an_orderly_end_with_keep_ends_the_watchdog() {
     setup.launch = setup.launch.clone().set("run.on_stop=keep");
     let instance = setup.start(3);
     assert_eq!(instance.terminate().code(), Some(0));
-    watchdogs::wait_until_ended(setup.launch.data());
+    setup.until_watchdogs_ended();
     assert_eq!(setup.open().len(), 4, "the orders must be kept");
 }

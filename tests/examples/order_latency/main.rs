@@ -15,6 +15,7 @@
 //! - `--rate N`: market actions per second (2800)
 //! - `--memory`: keep the data folder in memory
 //! - `--busy-poll`: run with `run.busy_poll`
+//! - `--beside NAME`: a hostile strategy of `windvane_tests::hostile` runs beside, such as `timers`
 //! - `--csv FILE`: write one line per order: milliseconds since the start, microseconds of latency
 //!
 //! For comparison, a thread of this program measures a bare write and sync on the same disk at the
@@ -23,6 +24,7 @@
 #![allow(
     missing_docs,
     clippy::unwrap_used,
+    clippy::expect_used,
     reason = "a panic is how a measurement fails"
 )]
 
@@ -38,6 +40,7 @@ use std::time::{Duration, Instant};
 
 use relay::{Relay, SYMBOLS};
 use windvane_tests::guest::Guest;
+use windvane_tests::hostile;
 use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
 
@@ -115,7 +118,14 @@ fn main() {
     }
     .write(&module);
     let config = folder.path().join("fast.toml");
-    let text = CONFIGURATION.replace("MODULE", module.to_str().unwrap());
+    let mut text = CONFIGURATION.replace("MODULE", module.to_str().unwrap());
+    if let Some(name) = arguments.after("--beside") {
+        let known = hostile::ALL.iter().find(|(known, _)| *known == name);
+        let (_, hostile) = known.expect("a name of `hostile::ALL`");
+        let file = folder.path().join("hostile.wasm");
+        hostile.write(&file);
+        text.push_str(&hostile.section(&file));
+    }
     fs::write(&config, text).unwrap();
 
     let mut instance = Launch::new(&venue, &folder.path().join("data"))
@@ -145,6 +155,13 @@ fn main() {
     done.store(true, Ordering::Relaxed);
     let bare = bare.join().unwrap();
     let measured = relay.measured();
+    let admin = instance.admin();
+    if let Some(row) = admin.must_show("/api/strategies").get(1) {
+        println!("the hostile strategy: {} {}", row["state"], row["reason"]);
+    }
+    let halt = Instant::now();
+    admin.command("/api/halt");
+    println!("halt was answered after {:?}", halt.elapsed());
     assert_eq!(instance.terminate().code(), Some(0));
 
     let measured = &measured[warm..][..orders];

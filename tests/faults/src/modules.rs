@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windvane_build as build;
-use windvane_build::modules::{Guest, host};
-use windvane_host::{ContractVersion, Host, Limits};
+use windvane_build::modules::{Guest, Loader};
+use windvane_config::Compile;
+use windvane_host::{ContractVersion, Limits};
 use windvane_session::Made;
 
 /// The modules and their folders: two samples, and two modules of the simulator. `greedy` orders as
@@ -65,7 +66,7 @@ pub enum ModulesError {
 /// The modules of all lives.
 #[derive(Clone, Debug)]
 pub struct Modules {
-    host: Host,
+    loader: Loader,
     modules: Vec<(&'static str, Arc<[u8]>)>,
 }
 
@@ -75,15 +76,15 @@ impl Modules {
     /// # Errors
     /// If there is no toolchain, or the sources do not build.
     pub fn build() -> Result<Self, ModulesError> {
-        let host = host()?;
+        let loader = Loader::new(Compile::default())?;
         let mut modules = Vec::new();
         for (name, folder) in NAMES {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-            let built = build::build(&folder, &mut |_| {});
+            let built = build::build(&folder, &build::BuildRules::default(), &mut |_| {});
             let built = built.map_err(|source| ModulesError::Build { name, source })?;
             modules.push((name, Arc::from(built.component)));
         }
-        Ok(Self { host, modules })
+        Ok(Self { loader, modules })
     }
 
     /// Reads modules that are already built: `market_maker.wasm` and so on, in one folder.
@@ -91,7 +92,7 @@ impl Modules {
     /// # Errors
     /// If one cannot be read, or is not built for the current contract.
     pub fn read(dir: &Path) -> Result<Self, ModulesError> {
-        let host = host()?;
+        let loader = Loader::new(Compile::default())?;
         let mut modules = Vec::new();
         for (name, _) in NAMES {
             let path = dir.join(format!("{name}.wasm"));
@@ -109,7 +110,7 @@ impl Modules {
             }
             modules.push((name, Arc::from(bytes)));
         }
-        Ok(Self { host, modules })
+        Ok(Self { loader, modules })
     }
 
     /// A new instance of a module's build for the strategy `id`. Builds differ only in a section
@@ -137,7 +138,7 @@ impl Modules {
             memory_bytes: limits.memory_bytes as u64,
             capabilities: CAPABILITIES.map(str::to_owned).to_vec(),
         };
-        let loaded = Guest::load(&self.host, id, bytes.unwrap_or_default(), made);
+        let loaded = Guest::load(&self.loader, id, bytes.unwrap_or_default(), made);
         loaded.map_err(|source| ModulesError::Load {
             name: module.to_owned(),
             source,

@@ -84,7 +84,10 @@ fn a_full_disk_blocks_new_orders_but_not_cancels() {
     let venue = Venue::start(&["--seed", "31"]);
     let data = venue.folder().join("data");
     std::fs::create_dir_all(&data).unwrap();
-    let mount = format!("mount -t tmpfs -o size=24m tmpfs '{}'", data.display());
+    let mount = format!(
+        "mount -t tmpfs -o size=24m,mode=0700 tmpfs '{}'",
+        data.display()
+    );
     // Only this process sees the mounts. Because of `exec` it is still the process that was
     // started.
     let script = format!("exec unshare -rm sh -c \"{mount} && exec \\\"\\$@\\\"\" sh \"$@\"");

@@ -190,7 +190,7 @@ fn a_signal_stops_the_build_of_modules() {
     let instance = Launch::new(&venue, &data).env("PATH", &path).start();
     // The run listens before it builds.
     let begin = Instant::now();
-    while !data.join("admin.addr").exists() {
+    while !data.join("admin.sock").exists() {
         assert!(begin.elapsed() < support::PATIENCE, "{}", instance.log());
         std::thread::yield_now();
     }

@@ -95,7 +95,7 @@ fn files(folder: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             files(&path, found);
-        } else {
+        } else if path.is_file() {
             found.insert(path.display().to_string(), std::fs::read(&path).unwrap());
         }
     }
@@ -118,6 +118,12 @@ fn answers(admin: &Admin) -> String {
     }
     for path in ["/metrics", "/health", "/ready"] {
         all += &admin.raw("GET", path).unwrap_or_default();
+        for token in [None, Some(TOKEN)] {
+            all += &admin.raw_over_tcp("GET", path, token).unwrap_or_default();
+        }
+    }
+    for token in [None, Some(TOKEN)] {
+        all += &admin.raw_over_tcp("GET", "/api/status", token).unwrap();
     }
     all += &admin.raw("GET", "/api/halt").unwrap_or_default();
     all += &admin.raw("POST", "/api/pause").unwrap_or_default();
@@ -142,13 +148,12 @@ fn traces(venue: &Venue, api: &str) -> BTreeMap<String, Vec<u8>> {
         .set(
             "account.wallet={ keystore = \"none.json\", password = { env = \"WALLET_PASSWORD\" } }",
         )
+        .set("admin.listen=127.0.0.1:0")
         .set(&format!("admin.token={{ file = \"{}\" }}", token.display()))
         .env("WALLET_PASSWORD", PASSWORD)
         .env("RUST_BACKTRACE", "full")
         .env("WINDVANE_LOG", "trace");
     let mut instance = launch.start();
-    // The test talks to the admin server with this token.
-    std::fs::write(data.join("admin.token"), TOKEN).unwrap();
     support::trading(&mut instance, venue);
     // Refusals, lost responses and cut connections have their own log texts.
     for fault in [
@@ -177,7 +182,6 @@ fn traces(venue: &Venue, api: &str) -> BTreeMap<String, Vec<u8>> {
         &support::state("halted"),
     );
     assert_eq!(again.terminate().code(), Some(0));
-    std::fs::remove_file(data.join("admin.token")).unwrap();
     files(&data, &mut found);
     found.insert(
         "log".to_owned(),
@@ -323,6 +327,7 @@ fn errors_that_end_a_run_print_no_secret() {
     let folder = venue.folder();
     let keystore = folder.join("keystore.json");
     std::fs::write(&keystore, KEYSTORE).unwrap();
+    std::fs::set_permissions(&keystore, std::fs::Permissions::from_mode(0o600)).unwrap();
     let open = folder.join("open");
     std::fs::write(&open, TOKEN).unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).unwrap();

@@ -21,7 +21,7 @@ pub const REST: Duration = Duration::from_mins(1);
 pub fn crowded(folder: &Path) -> PathBuf {
     let usual = std::fs::read_to_string(binary::root().join("configs/live-sim.toml")).unwrap();
     let roomy = usual
-        .replace("max_open_orders = 50", "max_open_orders = 300")
+        .replace("max_open_orders = 50", "max_open_orders = 400")
         .replace(
             "max_orders_per_minute = 600",
             "max_orders_per_minute = 1100",

@@ -11,6 +11,7 @@ mod reload;
 mod run;
 mod shown;
 mod signer;
+mod starter;
 mod watchdog;
 
 use std::collections::VecDeque;
@@ -44,6 +45,7 @@ use boot::{Boot, requests};
 use observed::ObservedGuests;
 use shown::Shown;
 use signer::Signer;
+use starter::Starter;
 
 pub use signer::SignerTerms;
 
@@ -206,6 +208,7 @@ pub struct Process {
     /// Signs and sends requests; it knows the shares of the lanes, and the reported bans.
     gateway: Gateway,
     signer: Signer,
+    starter: Starter,
     started_ns: i64,
     boot: Option<Boot>,
     /// The session, once it runs, and its data for the witness.
@@ -244,6 +247,7 @@ impl Process {
             life,
             gateway,
             signer: Signer::new(setup.signer),
+            starter: Starter::of(setup.seed),
             started_ns: now_ns,
             boot: Some(Boot::new(given, &setup, requests, now)),
             run: None,
@@ -302,6 +306,7 @@ impl Process {
         while let Some((id, unsigned)) = self.signer.signed(self.now_ns) {
             self.signed(id, self.gateway.sign(&unsigned));
         }
+        self.end_starts();
         self.keep_start_time();
         self.keep_session_time();
         self.keep_watchdog_time();
@@ -334,6 +339,7 @@ impl Process {
     /// When its next timer is due.
     pub fn wake_ns(&mut self) -> i64 {
         let mut wake = self.signer.due_ns().unwrap_or(i64::MAX);
+        wake = wake.min(self.starter.due_ns().unwrap_or(i64::MAX));
         let session = self.run.as_ref().map(|(session, _)| session);
         let session = session.and_then(Session::poll_timeout).map(|(due, _)| due);
         wake = wake.min(self.keeper_due_ns().unwrap_or(i64::MAX));

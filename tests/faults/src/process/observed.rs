@@ -12,7 +12,7 @@ use windvane_live::guests::LiveGuests;
 use windvane_model::input::FaultKind;
 use windvane_model::order::OrderTerms;
 use windvane_model::{Event, Intent, OrderSeq, StrategyId, Time};
-use windvane_session::{Guests, InitResult, Made, ReloadGuests};
+use windvane_session::{EngineLoop, Guests, InitResult, Made, ReloadGuests, StartFailure};
 
 /// An overheard act of a strategy. A state is represented by its hash.
 #[derive(Clone, Copy, Debug)]
@@ -94,9 +94,14 @@ impl Guests for ObservedGuests {
         self.guests.saved(strategy)
     }
 
-    fn renew(&mut self, strategy: StrategyId) -> Result<(), String> {
+    fn started(&mut self, strategy: StrategyId, result: Result<Option<&[u8]>, &str>) {
         self.observed.push(AnswerReceived::Renewed(strategy));
-        self.guests.renew(strategy)
+        if let Ok(Some(state)) = result {
+            self.observed
+                .push(AnswerReceived::Given(strategy, hash(state)));
+        }
+        self.intents[usize::from(strategy.0)].clear();
+        self.guests.started(strategy, result);
     }
 
     fn init(&mut self, strategy: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
@@ -143,6 +148,10 @@ impl Guests for ObservedGuests {
         self.guests.load(strategy, state)
     }
 
+    fn quarantined(&mut self, strategy: StrategyId, why: &str) {
+        self.guests.quarantined(strategy, why);
+    }
+
     fn show_output(&mut self, strategy: StrategyId, now: Time) {
         self.guests.show_output(strategy, now);
     }
@@ -163,8 +172,17 @@ impl ReloadGuests for ObservedGuests {
         self.guests.replace(strategy, guest)
     }
 
-    fn runs_on(&mut self, strategy: StrategyId) {
-        self.guests.runs_on(strategy);
+    fn another(guest: &Guest) -> Guest {
+        LiveGuests::another(guest)
+    }
+
+    fn start(
+        guest: &mut Guest,
+        strategy: StrategyId,
+        engine: &mut EngineLoop,
+        state: Option<&[u8]>,
+    ) -> Result<Vec<Intent>, StartFailure> {
+        LiveGuests::start(guest, strategy, engine, state)
     }
 
     fn module(guest: &Guest) -> [u8; 32] {

@@ -16,6 +16,10 @@ impl Process {
         let Some((session, _)) = &mut self.run else {
             return;
         };
+        // The shell refuses a reload during another one.
+        if self.starter.is_busy() {
+            return;
+        }
         let instances = (0..next.strategies.len()).map(|place| next.guest(place));
         let instances: Vec<_> = match instances.collect::<Result<_, _>>() {
             Ok(instances) => instances,
@@ -45,23 +49,78 @@ impl Process {
             on_stop: startup_steps::on_stop(config),
             on_liquidation: assembly::on_liquidation(&config.risk),
         };
-        let reloaded = session.reload(now, reload);
-        let refused = reloaded.is_err();
-        let troubles = match reloaded {
-            Ok(reloaded) => {
+        let tested = session.begin_reload(now, reload).and_then(|mut trial| {
+            trial.run();
+            session.apply_reload(now, trial)
+        });
+        match tested {
+            Ok(starts) => {
                 self.setup = next;
                 self.record_configured();
-                let failed = reloaded.failed.into_iter();
-                failed.map(|(_, reason)| reason).collect()
+                self.starter.queue = Some(starts);
+                self.perform();
+                self.next_start();
             }
-            Err(error) => vec![error.to_string()],
+            Err(error) => {
+                self.record_trouble(&error.to_string());
+                self.perform();
+                self.record_reloaded();
+            }
+        }
+    }
+
+    /// Begins the next start of a reload if the one before is over.
+    fn next_start(&mut self) {
+        let now = self.shell_time();
+        let (Some((session, _)), Some(queue)) = (&mut self.run, &mut self.starter.queue) else {
+            return;
         };
-        for trouble in troubles {
-            let seen =
-                WitnessEvent::Fault(format!("a reload does not start every strategy: {trouble}"));
-            self.outs.push_back(Out::WitnessEvent(seen));
+        if session.is_stopping() && !queue.is_empty() {
+            self.record_trouble("the run is stopping");
+        }
+        let (Some((session, _)), Some(queue)) = (&mut self.run, &mut self.starter.queue) else {
+            return;
+        };
+        let job = session.next_start(now, queue);
+        let is_over = queue.is_empty() && job.is_none() && !self.starter.is_running();
+        if let Some(job) = job {
+            self.starter.begin(self.now_ns, job);
         }
         self.perform();
+        if is_over {
+            self.starter.queue = None;
+            self.record_reloaded();
+        }
+    }
+
+    /// The starts whose time has come are over.
+    pub(super) fn end_starts(&mut self) {
+        while let Some(mut job) = self.starter.take_due(self.now_ns) {
+            let now = self.shell_time();
+            let Some((session, _)) = &mut self.run else {
+                return;
+            };
+            job.run();
+            if let Err(reason) = session.end_start(now, job).result {
+                self.record_trouble(&reason);
+            }
+            self.perform();
+            self.next_start();
+        }
+        if !self.starter.is_running() {
+            self.next_start();
+        }
+    }
+
+    fn record_trouble(&mut self, trouble: &str) {
+        let seen =
+            WitnessEvent::Fault(format!("a reload does not start every strategy: {trouble}"));
+        self.outs.push_back(Out::WitnessEvent(seen));
+        self.starter.refused = true;
+    }
+
+    fn record_reloaded(&mut self) {
+        let refused = std::mem::take(&mut self.starter.refused);
         self.outs
             .push_back(Out::WitnessEvent(WitnessEvent::Reloaded { refused }));
     }
