@@ -8,14 +8,17 @@
 //! cargo xtask prove           # hours; `cargo xtask prove kills soak` for two of the proofs
 //! cargo xtask bench
 //! cargo xtask figures
+//! cargo xtask sbom --out windvane.cdx.json
 //! ```
 
 mod bench;
 mod figures;
+mod fuzz;
 mod lines;
 mod manifest;
 mod prove;
 mod run;
+mod sbom;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -63,6 +66,13 @@ enum Task {
     Bench(bench::Bench),
     /// Print figures of the repository as a Markdown table
     Figures,
+    /// Write the bill of materials of the program (CycloneDX, JSON): every crate that it is built
+    /// from, with version, licence and checksum
+    Sbom {
+        /// The file; without it, the document goes to stdout
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -94,6 +104,7 @@ fn main() -> ExitCode {
         Task::Prove(prove) => prove.run(),
         Task::Bench(bench) => bench.run(),
         Task::Figures => figures::print(),
+        Task::Sbom { out } => write_sbom(out.as_deref()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -102,6 +113,19 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn write_sbom(out: Option<&Path>) -> Result<(), String> {
+    let document = sbom::document(&root())?;
+    let text = format!("{document:#}");
+    match out {
+        None => println!("{text}"),
+        Some(file) => {
+            let written = std::fs::write(file, text + "\n");
+            written.map_err(|error| format!("{}: {error}", file.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// The root of the repository.

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
+use crate::fuzz;
 use crate::run::Cargo;
 
 #[derive(Debug, Args)]
@@ -17,6 +18,9 @@ pub(crate) struct Prove {
     /// Simulated hours of each seed of `seeds`
     #[arg(long, default_value = "1")]
     hours: String,
+    /// Seconds of each fuzz target
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
     /// Print the commands only
     #[arg(long)]
     dry_run: bool,
@@ -34,17 +38,21 @@ enum Proof {
     Unattended,
     /// 30 minutes of a fast market
     Soak,
+    /// Each fuzz target, for `--seconds`
+    Fuzz,
 }
 
 impl Proof {
-    fn command(self, prove: &Prove) -> Cargo {
+    /// The commands of the proof. All of them must succeed.
+    fn commands(self, prove: &Prove) -> Result<Vec<Cargo>, String> {
         let release = |verb, package| Cargo::new(verb).package(package).arguments(["--release"]);
         let unattended = || {
             let cargo = release("run", "windvane-tests");
             cargo.arguments(["--example", "unattended", "--"])
         };
         let jobs = prove.jobs.to_string();
-        match self {
+        Ok(vec![match self {
+            Self::Fuzz => return fuzz::commands(prove.seconds),
             Self::Seeds => release("run", "faults")
                 .arguments(["--", "--from", "1", "--seeds", "2000", "--hours"])
                 .arguments([prove.hours.as_str(), "--jobs", &jobs]),
@@ -56,7 +64,7 @@ impl Proof {
                 .variable("WINDVANE_KILLS", "200"),
             Self::Unattended => unattended().arguments(["--minutes", "20", "--seed", "1"]),
             Self::Soak => unattended().arguments(["--minutes", "30", "--calm", "--rate", "2800"]),
-        }
+        }])
     }
 }
 
@@ -69,17 +77,24 @@ impl Prove {
         };
         let mut failures = Vec::new();
         for proof in chosen {
-            let command = proof.command(self);
+            let commands = proof.commands(self)?;
             if self.dry_run {
-                println!("{}", command.typed());
+                for command in &commands {
+                    println!("{}", command.typed());
+                }
                 continue;
             }
             let begin = Instant::now();
-            let result = command.run();
+            let results = commands.iter().map(Cargo::run);
+            let failed: Vec<_> = results.filter_map(Result::err).collect();
             let seconds = begin.elapsed().as_secs();
-            let word = if result.is_ok() { "passed" } else { "FAILED" };
+            let word = if failed.is_empty() {
+                "passed"
+            } else {
+                "FAILED"
+            };
             eprintln!("{proof:?}: {word} after {seconds} s");
-            failures.extend(result.err());
+            failures.extend(failed);
         }
         if failures.is_empty() {
             Ok(())
@@ -99,11 +114,13 @@ mod tests {
             proofs: Vec::new(),
             jobs: 2,
             hours: "1".to_owned(),
+            seconds: 60,
             dry_run: true,
         };
         let commands = Proof::value_variants().iter();
         let commands: Vec<_> = commands
-            .map(|proof| proof.command(&prove).typed())
+            .flat_map(|proof| proof.commands(&prove).unwrap())
+            .map(|command| command.typed())
             .collect();
         assert_eq!(
             commands[0],
