@@ -20,6 +20,11 @@ impl Margins {
         self.0.values().map(|(terms, at)| (terms, *at))
     }
 
+    /// The last known leverage of an instrument.
+    pub fn leverage(&self, instrument: InstrumentId) -> Option<u32> {
+        self.0.get(&instrument)?.0.leverage
+    }
+
     /// Takes the terms from an event or an account snapshot. The first snapshot of an instrument
     /// shows the initial terms; any other difference is a change. Returns the terms before and
     /// after a change.

@@ -113,6 +113,7 @@ const RULES: &[(u16, &str)] = &[
     (212, "QUOTA.MAX_NUM_ALGO_ORDERS"),
     (213, "QUOTA.max_orders_per_minute"),
     (214, "QUOTA.max_position_notional"),
+    (215, "QUOTA.margin"),
 ];
 
 impl Rejection {

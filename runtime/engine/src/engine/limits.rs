@@ -145,12 +145,15 @@ impl Engine {
             self.check_party(&account, &order, callback)?;
         }
         self.check_party(&own, &order, callback)?;
-        self.check_quotas(&Asks {
+        let asks = Asks {
             strategy,
             terms,
+            worst_qty,
             is_exit: closes || self.only_reduces_own(strategy, terms, worst_qty, callback),
             callback,
-        })
+        };
+        self.check_quotas(&asks)?;
+        self.check_margin_share(&asks)
     }
 
     /// Whether an order reduces the strategy's own position whatever its other orders do.
@@ -376,9 +379,9 @@ impl Engine {
 }
 
 /// An order with its worst-case quantity.
-struct Sized<'a> {
-    terms: &'a OrderTerms,
-    worst_qty: i64,
+pub(super) struct Sized<'a> {
+    pub(super) terms: &'a OrderTerms,
+    pub(super) worst_qty: i64,
 }
 
 /// The owner of the limits that are checked: the account or a strategy.
@@ -392,7 +395,11 @@ struct Party<'a> {
 }
 
 /// The exposure of the order's holding without and with the order.
-fn exposures(ledger: &Ledger, order: &Sized<'_>, callback: &Callback) -> (Exposure, Exposure) {
+pub(super) fn exposures(
+    ledger: &Ledger,
+    order: &Sized<'_>,
+    callback: &Callback,
+) -> (Exposure, Exposure) {
     let terms = order.terms;
     let holding = ledger.at(terms.instrument, terms.position_side);
     let (buy, sell) = callback.added_to(terms.instrument, terms.position_side);

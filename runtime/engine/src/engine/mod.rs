@@ -75,6 +75,7 @@ mod live_inputs;
 mod live_run;
 mod live_state;
 mod lost_events;
+mod margin_share;
 mod margin_terms;
 mod mark_price_age;
 mod market;

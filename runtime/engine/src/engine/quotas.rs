@@ -21,6 +21,8 @@ use super::{Engine, OpenOrders, StrategyState};
 pub(super) struct Asks<'a> {
     pub(super) strategy: StrategyId,
     pub(super) terms: &'a OrderTerms,
+    /// The quantity at which it counts in the worst case.
+    pub(super) worst_qty: i64,
     /// Whether it only reduces a position.
     pub(super) is_exit: bool,
     pub(super) callback: &'a Callback,
@@ -196,7 +198,10 @@ impl Engine {
         &self.strategies[usize::from(strategy.0)]
     }
 
-    fn others(&self, strategy: StrategyId) -> impl Iterator<Item = (StrategyId, &StrategyState)> {
+    pub(super) fn others(
+        &self,
+        strategy: StrategyId,
+    ) -> impl Iterator<Item = (StrategyId, &StrategyState)> {
         let all = self.strategies.iter().enumerate();
         let all = all.map(|(place, state)| (StrategyId(place as u16), state));
         all.filter(move |(other, _)| *other != strategy)

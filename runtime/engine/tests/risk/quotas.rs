@@ -2,11 +2,15 @@
 
 use proptest::prelude::*;
 use windvane_model::config::EngineConfig;
+use windvane_model::input::Input;
+use windvane_model::protocol::UserEvent;
 use windvane_model::risk::RiskLimits;
 use windvane_model::rules::Rule;
-use windvane_model::{OrderSeq, OrderStatus, OrderTerms, OrderType, Price, Side, StrategyId};
+use windvane_model::{
+    OrderSeq, OrderStatus, OrderTerms, OrderType, Price, Side, StrategyId, Surface,
+};
 
-use super::support::{Account, MM, OTHER, limit, market, strategy, update};
+use super::support::{Account, BTC, MM, OTHER, USDT, limit, market, strategy, update};
 use super::{hold, refusal, usdt, with};
 
 fn buy() -> OrderTerms {
@@ -164,6 +168,84 @@ fn hedged_strategies_may_exceed_their_shares() {
     hold(&mut account, OTHER, -60, 2);
     // The account holds nothing, so nothing of its limit is used.
     assert_eq!(refusal(&mut account, MM, market(Side::Buy, 5)), None);
+}
+
+/// An account of 10 USDT, with the leverage that an event of the venue states.
+fn with_funds(leverage: u32, change: impl FnOnce(&mut EngineConfig)) -> Account {
+    let mut account = with(|config| {
+        config.balances = vec![(Surface::Futures, USDT, usdt(10))];
+        change(config);
+    });
+    let event = UserEvent::Leverage {
+        instrument: BTC,
+        leverage,
+    };
+    account.handle(Input::User(&event));
+    account
+}
+
+/// An order with a notional of one USDT for each ten.
+fn opening(qty: i64) -> OrderTerms {
+    limit(Side::Buy, 1000, qty)
+}
+
+#[test]
+fn margin_is_shared_without_any_configured_limit() {
+    let rule = Some(Rule::QuotaMargin);
+    let mut account = with_funds(1, |_| {});
+    assert_eq!(refusal(&mut account, MM, opening(76)), rule, "10 - 2.5");
+    assert_eq!(refusal(&mut account, MM, opening(75)), None);
+    assert_eq!(refusal(&mut account, MM, opening(1)), rule);
+    assert_eq!(refusal(&mut account, OTHER, opening(25)), None);
+    assert_eq!(refusal(&mut account, OTHER, opening(1)), rule);
+}
+
+#[test]
+fn orders_of_one_callback_count_for_the_margin() {
+    let mut account = with_funds(1, |_| {});
+    let accepted = account.call(MM, |callback, engine| {
+        let orders = (0..10).map(|_| callback.submit(engine, opening(10)).is_ok());
+        orders.filter(|accepted| *accepted).count()
+    });
+    assert_eq!(accepted, 7);
+}
+
+#[test]
+fn a_larger_leverage_needs_less_margin() {
+    let mut account = with_funds(5, |_| {});
+    assert_eq!(
+        refusal(&mut account, MM, opening(376)),
+        Some(Rule::QuotaMargin)
+    );
+    assert_eq!(refusal(&mut account, MM, opening(375)), None);
+}
+
+#[test]
+fn margin_is_not_shared_where_it_is_unknown_or_one_strategy_has_it_alone() {
+    let mut unknown = with(|config| config.balances = vec![(Surface::Futures, USDT, usdt(10))]);
+    assert_eq!(refusal(&mut unknown, MM, opening(100)), None);
+    let mut alone = with_funds(1, |config| config.strategies.truncate(1));
+    assert_eq!(refusal(&mut alone, MM, opening(100)), None);
+}
+
+#[test]
+fn an_exit_needs_no_share_of_the_margin() {
+    let mut account = with_funds(1, |_| {});
+    hold(&mut account, OTHER, 50, 1);
+    assert_eq!(refusal(&mut account, OTHER, opening(24)), None);
+    assert_eq!(
+        refusal(&mut account, OTHER, opening(1)),
+        Some(Rule::QuotaMargin)
+    );
+    assert_eq!(refusal(&mut account, OTHER, market(Side::Sell, 50)), None);
+}
+
+#[test]
+fn a_strategy_that_never_trades_leaves_its_share_of_the_margin() {
+    let mut account = with_funds(1, |config| {
+        config.strategies[1].limits.max_open_orders = Some(0);
+    });
+    assert_eq!(refusal(&mut account, MM, opening(100)), None);
 }
 
 /// The strategies' open orders, as the test knows them.

@@ -305,6 +305,8 @@ rules! {
         "The strategy's share of the account's max_orders_per_minute is used up, and the rest is used or kept for other strategies: order less often, or raise risk.max_orders_per_minute.";
     QuotaPositionNotional = 214, "QUOTA.max_position_notional", 0, "position notional" Share,
         "The strategy's share of the account's max_position_notional is used up, and the rest is used or kept for other strategies: reduce positions and orders, or raise risk.max_position_notional.";
+    QuotaMargin = 215, "QUOTA.margin", 0, "margin" Share,
+        "The strategy's share of the account's margin is used up, and the rest is used or kept for other strategies: reduce positions and orders.";
 }
 
 impl Rule {
