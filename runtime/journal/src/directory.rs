@@ -297,7 +297,7 @@ pub fn linked_journal(data_dir: &Path) -> Result<Option<PathBuf>, LockError> {
     }
     tracing::debug!(
         path = %real.display(), %name,
-        "the folder of the journal has hidden files that are no segments; they are left alone"
+        "the folder of the journal also has hidden files. They are left alone"
     );
     Ok(Some(real))
 }

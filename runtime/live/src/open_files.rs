@@ -1,5 +1,5 @@
 //! Configuration and module files that other users may change. Their content decides what a run
-//! trades. `check` and a start name them; neither refuses them.
+//! trades. `check` and a start warn of them and go on.
 
 use std::fmt;
 use std::path::PathBuf;
