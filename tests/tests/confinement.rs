@@ -355,6 +355,33 @@ fn a_data_folder_that_others_may_change_is_refused() {
 }
 
 #[test]
+fn check_and_a_start_warn_of_a_module_that_others_may_change() {
+    let setup = Setup::new("83");
+    let module = setup.venue.folder().join("etc/calm.wasm");
+    fs::set_permissions(&module, Permissions::from_mode(0o666)).unwrap();
+    let warning = "calm.wasm: it has mode 0666";
+
+    let [key, secret] = keys(&setup.venue);
+    let mut check = Command::new(binary::path());
+    check.args(["check", "--config"]).arg(&setup.file);
+    check.arg("--venue").arg(setup.venue.file()).arg("--set");
+    check.arg(format!("run.data_dir={}", setup.launch.data().display()));
+    check.env("WINDVANE_API_KEY", key);
+    let checked = check.env("WINDVANE_API_SECRET", secret).output().unwrap();
+    let printed = String::from_utf8_lossy(&checked.stdout).into_owned();
+    let mut lines = printed.lines();
+    let line = lines.find(|line| line.contains(warning)).unwrap();
+    assert!(line.starts_with("warn") && line.contains("files"), "{line}");
+
+    let mut instance = setup.launch.start();
+    instance.ready();
+    let log = instance.log();
+    let warnings = log.lines().filter(|line| line.contains(warning));
+    assert_eq!(warnings.count(), 1, "{log}");
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+#[test]
 fn a_data_folder_that_others_can_replace_is_refused() {
     let setup = Setup::new("76");
     let outer = setup.venue.folder().join("open");

@@ -14,6 +14,7 @@ use windvane_journal::Directory;
 use windvane_live::confinement::{self, RunFiles};
 use windvane_live::connection::{self, ConnectionError, Needs};
 use windvane_live::memory;
+use windvane_live::open_files;
 use windvane_live::signer;
 use windvane_live::watchdog;
 use windvane_live::{self as live, Market, Pace, Playing};
@@ -101,6 +102,7 @@ impl Run {
             // Recordings are no exchange.
             (Market::Recordings(playing), true)
         };
+        open_files::warn_of_open_files(&config, &self.place.files());
         confinement::confine_run(
             &config,
             &RunFiles {

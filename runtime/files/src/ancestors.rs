@@ -158,7 +158,7 @@ fn require_folder(folder: &Path, user: u32) -> Result<bool, ReplaceableError> {
 
 /// Whether others than the owner and root may write. A group without another member is no other:
 /// systems that give each user such a group have a umask of 002.
-fn others_may_change(metadata: &Metadata) -> bool {
+pub(crate) fn others_may_change(metadata: &Metadata) -> bool {
     const CHANGE_BY_GROUP: u32 = 0o020;
     const CHANGE_BY_ANYBODY: u32 = 0o002;
     let mode = mode(metadata);

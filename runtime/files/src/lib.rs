@@ -16,7 +16,7 @@ pub use ancestors::ReplaceableError;
 pub use lines::BoundedLines;
 pub use private::{
     OF_OTHERS, Others, PrivateError, open_private, others_in_folder_of, own_folder,
-    require_own_folder, require_place, user_of_folder,
+    require_own_folder, require_place, require_unchangeable, user_of_folder,
 };
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};

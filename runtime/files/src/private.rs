@@ -146,6 +146,21 @@ pub fn require_own_folder(path: &Path) -> Result<(), PrivateError> {
     Ok(ancestors::require(path, own_user())?)
 }
 
+/// Requires that only root and the user of this process can change or replace an existing file or
+/// folder. Others may read it. A link is followed.
+///
+/// # Errors
+/// Others can change or replace it, or it cannot be found.
+pub fn require_unchangeable(path: &Path) -> Result<(), PrivateError> {
+    let metadata = fs::metadata(path)?;
+    require_owner(&metadata)?;
+    if ancestors::others_may_change(&metadata) {
+        let mode = metadata.permissions().mode() & 0o7777;
+        return Err(PrivateError::Mode { mode });
+    }
+    Ok(ancestors::require(path, own_user())?)
+}
+
 /// The permission bits, none of which lets others change something.
 fn require_unchanged_by_others(metadata: &fs::Metadata) -> Result<u32, PrivateError> {
     let mode = metadata.permissions().mode() & 0o7777;
@@ -253,6 +268,43 @@ mod tests {
             open_private(&path, OF_OTHERS),
             Err(PrivateError::Io(error)) if error.kind() == io::ErrorKind::InvalidInput
         ));
+    }
+
+    #[test]
+    fn a_file_that_others_may_read_but_not_change_is_unchangeable() {
+        let outer = tempfile::tempdir().unwrap();
+        let folder = outer.path().join("folder");
+        fs::create_dir(&folder).unwrap();
+        let (path, link) = (folder.join("file"), outer.path().join("link"));
+        fs::write(&path, "x").unwrap();
+        symlink(&path, &link).unwrap();
+        let with_modes = |of_folder, of_file| {
+            fs::set_permissions(&folder, fs::Permissions::from_mode(of_folder)).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(of_file)).unwrap();
+            [&path, &link].map(|path| require_unchangeable(path))
+        };
+        assert!(with_modes(0o755, 0o644).iter().all(Result::is_ok));
+        for found in with_modes(0o755, 0o646) {
+            assert!(matches!(found, Err(PrivateError::Mode { mode: 0o646 })));
+        }
+        for found in with_modes(0o757, 0o644) {
+            assert!(matches!(found, Err(PrivateError::Replaceable(_))));
+        }
+        assert!(matches!(
+            require_unchangeable(&folder.join("absent")),
+            Err(PrivateError::Io(_))
+        ));
+        assert!(with_modes(0o755, 0o644).iter().all(Result::is_ok));
+        if given_away(&path) {
+            let found = require_unchangeable(&path);
+            assert!(matches!(
+                found,
+                Err(PrivateError::Owner {
+                    owner: STRANGER,
+                    ..
+                })
+            ));
+        }
     }
 
     /// Only the superuser can give a file away, so other users test nothing here.

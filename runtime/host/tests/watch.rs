@@ -139,3 +139,26 @@ fn many_small_fills_in_straight_code_use_fuel_by_their_length() {
     let fill = "(memory.fill (i32.const 0) (i32.const 0) (i32.const 1100))";
     assert_eq!(fault_of(&fill.repeat(2_000)).kind, FaultKind::Fuel);
 }
+
+#[test]
+fn a_state_of_4_mib_can_be_written_byte_by_byte() {
+    let save = "(func (export \"save\") (result i32) (local $i i32)
+        (if (i32.lt_u (memory.size) (i32.const 70)) (then (drop (memory.grow (i32.const 70)))))
+        (loop $again
+          (i32.store8 (i32.add (i32.const 65536) (local.get $i))
+            (i32.and (i32.mul (local.get $i) (i32.const 31)) (i32.const 255)))
+          (local.set $i (i32.add (local.get $i) (i32.const 1)))
+          (br_if $again (i32.lt_u (local.get $i) (i32.const 4194304))))
+        (call $answer (i32.const 65536) (i32.const 4194304)))
+      (func (export \"unused\") (result i32)";
+    let text = text(IMPORTS, "", "").replace("(func (export \"save\") (result i32)", save);
+    let module = wat::parse_str(text).unwrap();
+    for path in PATHS {
+        let mut bench = Bench::new(path, &module, Limits::default());
+        bench.deliver(1).unwrap();
+        // The time depends on the machine: about 15 ms (docs/internals/live-run.md).
+        assert_eq!(bench.strategy.save().unwrap().len(), 4_194_304);
+        let fuel = bench.strategy.fuel_of_save();
+        assert!(fuel < 50 * Limits::default().fuel_per_event, "{fuel}");
+    }
+}

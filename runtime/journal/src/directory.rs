@@ -263,7 +263,8 @@ fn own(path: &Path) -> Result<(), LockError> {
 
 /// The folder of the journal, if the data folder has a link in its place, such as one to another disk. A
 /// run that was taken over could leave a link to any folder of its user there, so that the next run may
-/// change it. So the folder must be private, and must contain nothing but segments.
+/// change it. So the folder must be private, and must contain nothing but segments. Hidden files, such as
+/// those of a network file system, are accepted beside a segment only: a home folder is full of them.
 ///
 /// # Errors
 /// [`LockError::NotAJournal`], or the link leads nowhere.
@@ -279,20 +280,41 @@ pub fn linked_journal(data_dir: &Path) -> Result<Option<PathBuf>, LockError> {
     let real = path.canonicalize();
     let real = real.map_err(|error| refused(error.to_string()))?;
     windvane_files::require_own_folder(&real).map_err(|error| refused(error.to_string()))?;
-    let entries = fs::read_dir(&real).map_err(|error| refused(error.to_string()))?;
-    for entry in entries {
-        let name = entry
-            .map_err(|error| refused(error.to_string()))?
-            .file_name();
+    let foreign = foreign_names(&real).map_err(|error| refused(error.to_string()))?;
+    if let Some(name) = foreign.iter().find(|name| !name.starts_with('.')) {
+        let name = name.escape_debug();
+        return Err(refused(format!("it contains {name}, which is no segment")));
+    }
+    let Some(name) = foreign.first() else {
+        return Ok(Some(real));
+    };
+    let segments = segments(&real).map_err(|error| refused(error.to_string()))?;
+    let name = name.escape_debug();
+    if segments.is_empty() {
+        let reason =
+            format!("it contains {name} and no segment. A new folder inside it can be one");
+        return Err(refused(reason));
+    }
+    tracing::debug!(
+        path = %real.display(), %name,
+        "the folder of the journal also has hidden files. They are left alone"
+    );
+    Ok(Some(real))
+}
+
+/// The names in the folder of a journal that no run creates there.
+fn foreign_names(journal: &Path) -> io::Result<Vec<String>> {
+    let mut foreign = Vec::new();
+    for entry in fs::read_dir(journal)? {
+        let name = entry?.file_name();
         let name = name.to_string_lossy();
         let is_ours = split_name(&name).is_some() || name.starts_with(reading::SCRATCH);
         // The root of a disk has the second one.
         if !is_ours && name != "lost+found" {
-            let name = name.escape_debug();
-            return Err(refused(format!("it contains {name}, which is no segment")));
+            foreign.push(name.into_owned());
         }
     }
-    Ok(Some(real))
+    Ok(foreign)
 }
 
 fn refused(path: &Path, error: PrivateError) -> LockError {
@@ -456,6 +478,55 @@ mod tests {
         std::os::unix::fs::symlink(&other, data.join("lock")).unwrap();
         assert!(Directory::lock(&data).is_err());
         assert_eq!(fs::read_to_string(&other).unwrap(), "keep this");
+    }
+
+    /// A data folder whose journal is a link to a folder with these folders.
+    fn linked_to(files: &[&str]) -> (tempfile::TempDir, Result<Option<PathBuf>, LockError>) {
+        let outer = tempfile::tempdir().unwrap();
+        let (data, target) = (outer.path().join("data"), outer.path().join("target"));
+        for folder in [&data, &target] {
+            windvane_files::folder(folder).unwrap();
+        }
+        for name in files {
+            fs::create_dir(target.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink(&target, data.join("journal")).unwrap();
+        let linked = linked_journal(&data);
+        (outer, linked)
+    }
+
+    #[test]
+    fn hidden_files_beside_a_segment_are_accepted_in_a_linked_journal() {
+        for names in [&["0000000a", ".snapshot"], &[".nfs0001", "0000000a"]] {
+            assert!(linked_to(names).1.unwrap().is_some(), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_linked_folder_with_hidden_files_and_no_segment_is_refused() {
+        for names in [&[".ssh"][..], &[".bashrc", "lost+found"]] {
+            let refused = linked_to(names).1.unwrap_err().to_string();
+            assert!(refused.contains(names[0]), "{refused}");
+            assert!(refused.contains("no segment"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn only_a_folder_counts_as_a_segment_of_a_linked_journal() {
+        let (outer, _) = linked_to(&[".snapshot"]);
+        fs::write(outer.path().join("target/0000000a"), "").unwrap();
+        linked_journal(&outer.path().join("data")).unwrap_err();
+        let put_aside = linked_to(&[".snapshot", "0000000a.damaged-1"]);
+        put_aside.1.unwrap_err();
+    }
+
+    #[test]
+    fn a_linked_journal_with_other_files_is_refused() {
+        let refused = linked_to(&["0000000a", ".snapshot", "notes"])
+            .1
+            .unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains("notes, which is no segment"), "{refused}");
     }
 
     #[test]

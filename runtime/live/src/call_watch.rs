@@ -4,7 +4,7 @@
 //! The processor time of the thread decides, not the time on the wall: a busy machine must not put
 //! a strategy into quarantine.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,9 @@ use super::cpu_account::{CpuAccount, Overuse, Shown};
 
 /// How often a running callback is looked at.
 const TICK: Duration = Duration::from_millis(10);
-/// `save` may take this many times as long as a callback, because it has the fuel of many.
-const SAVE_CALLBACKS: i64 = 4;
+/// `save` may take this many times as long as a callback, because it has the fuel of many. With the
+/// default limit it ends after 100 ms of processor time, at the next tick.
+const SAVE_CALLBACKS: i64 = 2;
 /// How often the log says that callbacks took long on a busy machine.
 const BUSY_LOG_EVERY: Duration = Duration::from_mins(1);
 const NS_PER_MS: i64 = 1_000_000;
@@ -35,21 +36,50 @@ fn thread_cpu_ns() -> i64 {
 struct Running {
     /// Processor time of the thread at the begin of the callback, nanoseconds.
     begin: AtomicI64,
-    limit: AtomicI64,
+    /// `limits.callback_ms`.
+    callback_ms: AtomicI64,
+    is_save: AtomicBool,
+}
+
+impl Running {
+    fn begin(&self, cpu_ns: i64, callback_ms: u32, is_save: bool) {
+        self.begin.store(cpu_ns, Ordering::Relaxed);
+        self.callback_ms
+            .store(i64::from(callback_ms), Ordering::Relaxed);
+        self.is_save.store(is_save, Ordering::Relaxed);
+    }
+
+    /// The reason to end the callback when the thread has used this processor time.
+    fn reason(&self, cpu_ns: i64) -> Option<String> {
+        let used = cpu_ns - self.begin.load(Ordering::Relaxed);
+        let callback_ms = self.callback_ms.load(Ordering::Relaxed);
+        let is_save = self.is_save.load(Ordering::Relaxed);
+        (used > limit_ns(callback_ms, is_save)).then(|| {
+            let used = used / NS_PER_MS;
+            if is_save {
+                format!(
+                    "its save took {used} ms of processor time; twice limits.callback_ms \
+                     ({callback_ms}) is allowed. Save less, or raise limits.callback_ms and reload"
+                )
+            } else {
+                format!(
+                    "it used {used} ms of processor time, limits.callback_ms allows {callback_ms}. \
+                     Do less work in one callback, or raise limits.callback_ms and reload"
+                )
+            }
+        })
+    }
 }
 
 impl Watch for Running {
     fn exceeded(&self) -> Option<String> {
-        let used = thread_cpu_ns() - self.begin.load(Ordering::Relaxed);
-        let limit = self.limit.load(Ordering::Relaxed);
-        (used > limit).then(|| {
-            let (used, limit) = (used / NS_PER_MS, limit / NS_PER_MS);
-            format!(
-                "it used {used} ms of processor time, limits.callback_ms allows {limit}. Do less \
-                 work in one callback, or raise limits.callback_ms and reload"
-            )
-        })
+        self.reason(thread_cpu_ns())
     }
+}
+
+const fn limit_ns(callback_ms: i64, is_save: bool) -> i64 {
+    let callbacks = if is_save { SAVE_CALLBACKS } else { 1 };
+    callback_ms * NS_PER_MS * callbacks
 }
 
 /// The measurement of one strategy's callbacks.
@@ -79,7 +109,8 @@ impl CallWatch {
         let origin = Instant::now();
         let running = Arc::new(Running {
             begin: AtomicI64::new(0),
-            limit: AtomicI64::new(i64::MAX),
+            callback_ms: AtomicI64::new(i64::from(guest.time.callback_ms)),
+            is_save: AtomicBool::new(false),
         });
         guest.strategy.watch(Arc::clone(&running) as Arc<dyn Watch>);
         Self {
@@ -118,15 +149,8 @@ impl CallWatch {
     /// An event or a save begins. The host ends it at its limit.
     #[inline]
     pub(crate) fn begin(&self, is_save: bool) -> Begin {
-        let limit = i64::from(self.limits.callback_ms) * NS_PER_MS;
-        let limit = if is_save {
-            limit * SAVE_CALLBACKS
-        } else {
-            limit
-        };
         let cpu = thread_cpu_ns();
-        self.running.begin.store(cpu, Ordering::Relaxed);
-        self.running.limit.store(limit, Ordering::Relaxed);
+        self.running.begin(cpu, self.limits.callback_ms, is_save);
         Begin {
             cpu,
             wall: Instant::now(),
@@ -201,5 +225,48 @@ impl CallWatches {
         let mut tickers = self.tickers.lock().unwrap_or_else(PoisonError::into_inner);
         tickers.push(guest.strategy.ticker());
         CallWatch::new(guest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = NS_PER_MS;
+
+    fn running(is_save: bool) -> Running {
+        let running = Running {
+            begin: AtomicI64::new(0),
+            callback_ms: AtomicI64::new(0),
+            is_save: AtomicBool::new(false),
+        };
+        running.begin(7 * MS, 50, is_save);
+        running
+    }
+
+    #[test]
+    fn a_save_ends_after_100_ms_by_default() {
+        let save = running(true);
+        assert_eq!(save.reason(107 * MS), None);
+        let reason = save.reason(108 * MS).unwrap();
+        assert!(
+            reason.starts_with(
+                "its save took 101 ms of processor time; twice limits.callback_ms (50) is allowed"
+            ),
+            "{reason}"
+        );
+    }
+
+    #[test]
+    fn an_event_ends_after_its_limit() {
+        let event = running(false);
+        assert_eq!(event.reason(57 * MS), None);
+        let reason = event.reason(58 * MS).unwrap();
+        assert!(
+            reason.starts_with(
+                "it used 51 ms of processor time, limits.callback_ms allows 50. Do less"
+            ),
+            "{reason}"
+        );
     }
 }

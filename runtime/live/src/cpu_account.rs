@@ -242,7 +242,9 @@ mod tests {
     #[test]
     fn the_credit_of_a_start_is_given_once() {
         let mut account = CpuAccount::new(25, 0);
+        assert_eq!(account.shown(0).left_ms, 325);
         account.charge(0, 320 * MS).unwrap();
+        assert_eq!(account.shown(3_600_000 * MS).left_ms, 75);
         account.charge(3_600_000 * MS, 75 * MS).unwrap();
         account.charge(3_600_000 * MS, 1).unwrap_err();
     }

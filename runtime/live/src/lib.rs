@@ -37,6 +37,7 @@ pub mod memory;
 mod new_config;
 mod not_sent;
 mod notice_log;
+pub mod open_files;
 mod outputs;
 mod player;
 mod playing;

@@ -114,7 +114,7 @@ fn prune_modules(directory: &Directory, running: &[[u8; 32]]) -> Result<usize, U
         }
     }
     for sha256 in &unneeded {
-        modules::drop_kept(data_dir, sha256)?;
+        modules::drop_kept(data_dir, sha256, oldest)?;
     }
     Ok(unneeded.len())
 }

@@ -40,20 +40,27 @@ pub fn keep(guests: &[Guest], data_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Saves a module under this hash unless it is saved already, and returns its path.
+/// Saves a module under this hash unless it is saved already, and returns its path. A saved file gets
+/// the present time, so that [`all_kept`] shows when the module was used last.
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn keep_module(data_dir: &Path, sha256: &[u8; 32], module: &[u8]) -> io::Result<PathBuf> {
     windvane_files::folder(&data_dir.join(FOLDER))?;
     let file = file(data_dir, sha256);
-    if kept(data_dir, sha256).is_err() {
+    // The time first: after that, no retention deletes the file that is compared then.
+    if renew(&file).is_err() || kept(data_dir, sha256).is_err() {
         // Write to another name and rename, so that a file of this name is always complete.
         let aside = file.with_extension("new");
         windvane_files::create(&aside)?.write_all(module)?;
         fs::rename(aside, &file)?;
     }
     Ok(file)
+}
+
+/// Gives a file the present time.
+fn renew(file: &Path) -> io::Result<()> {
+    windvane_files::open_regular(file)?.set_modified(SystemTime::now())
 }
 
 /// The hashes of all kept modules, each with the time of its file.
@@ -83,12 +90,17 @@ fn hash(name: &str) -> Option<[u8; 32]> {
     Some(sha256)
 }
 
-/// Deletes the module with this hash.
+/// Deletes the module with this hash, unless it was used since `oldest`: a reload may have kept it
+/// again in the meantime.
 ///
 /// # Errors
 /// The file cannot be removed.
-pub fn drop_kept(data_dir: &Path, sha256: &[u8; 32]) -> io::Result<()> {
-    fs::remove_file(file(data_dir, sha256))
+pub fn drop_kept(data_dir: &Path, sha256: &[u8; 32], oldest: SystemTime) -> io::Result<()> {
+    let file = file(data_dir, sha256);
+    if fs::metadata(&file)?.modified()? < oldest {
+        fs::remove_file(file)?;
+    }
+    Ok(())
 }
 
 /// The module with this hash.
@@ -102,5 +114,41 @@ pub fn kept(data_dir: &Path, sha256: &[u8; 32]) -> Result<Arc<[u8]>, NotKept> {
         Ok(module.into())
     } else {
         Err(NotKept::Altered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_module_that_is_kept_again_gets_the_present_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let sha256: [u8; 32] = Sha256::digest(b"module").into();
+        let file = keep_module(folder.path(), &sha256, b"module").unwrap();
+        let before = SystemTime::now() - Duration::from_hours(1);
+        let opened = fs::File::options().write(true).open(&file).unwrap();
+        opened.set_modified(before).unwrap();
+        keep_module(folder.path(), &sha256, b"module").unwrap();
+        let [(found, time)] = all_kept(folder.path()).unwrap()[..] else {
+            panic!("one module is kept");
+        };
+        assert_eq!(found, sha256);
+        assert!(time > before + Duration::from_mins(59), "{time:?}");
+        assert_eq!(*kept(folder.path(), &sha256).unwrap(), *b"module");
+    }
+
+    #[test]
+    fn a_module_that_was_used_again_is_not_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let sha256: [u8; 32] = Sha256::digest(b"module").into();
+        keep_module(folder.path(), &sha256, b"module").unwrap();
+        let now = SystemTime::now();
+        drop_kept(folder.path(), &sha256, now - Duration::from_hours(1)).unwrap();
+        assert!(kept(folder.path(), &sha256).is_ok());
+        drop_kept(folder.path(), &sha256, now + Duration::from_hours(1)).unwrap();
+        assert!(kept(folder.path(), &sha256).is_err());
     }
 }

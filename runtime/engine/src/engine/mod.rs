@@ -171,6 +171,7 @@ use known_modes::KnownModes;
 use live_run::LiveRun;
 pub use recent_orders::newest_orders;
 pub use snapshot::{SnapshotError, SuccessionError};
+pub use trading_status::is_probe;
 pub use venue_wait::Purpose;
 pub use view::AccountTotals;
 

@@ -57,6 +57,7 @@ pub async fn check(config: &Config, options: CheckOptions) -> Report {
     let guests = local::modules(config, on_loopback, &mut report).await;
     let paper = config.run.mode == Mode::Paper;
     signer::signer(config, &mut report);
+    protection::open_files(config, &options.files, &mut report);
     protection::secrets(config, &options.files, &mut report);
     let keys = keys(&options, paper, &mut report);
     let client = match Client::new(options.settings) {

@@ -67,6 +67,17 @@ pub(super) fn secrets(config: &Config, files: &[PathBuf], report: &mut Report) {
     readable_keys(config, files, report);
 }
 
+/// Reports which files of the configuration, and which modules, other users may change or replace.
+pub(super) fn open_files(config: &Config, files: &[PathBuf], report: &mut Report) {
+    for file in crate::open_files::open_files(config, files) {
+        let found =
+            format!("{file}. Other users could decide what the next start or reload trades");
+        let mend = "run `chmod go-w` on it, and keep it in a folder that only root and this user may \
+                    change";
+        report.warn("files", found, mend);
+    }
+}
+
 /// Reports keys that the trading process may read.
 fn readable_keys(config: &Config, files: &[PathBuf], report: &mut Report) {
     let files = RunFiles {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windvane_client_core::budget::Lane;
 use windvane_client_core::outcome::{NotDone, Wait, WaitReason};
-use windvane_engine::engine::Purpose as EnginePurpose;
+use windvane_engine::engine::{Purpose as EnginePurpose, is_probe};
 use windvane_model::live::LiveInput;
 use windvane_model::state_report::Subject;
 use windvane_model::{Request, Time, planted};
@@ -17,6 +17,7 @@ use super::done::Done;
 use super::pending::{CallOutcome, PendingRequest};
 use super::stages::Wanted;
 use super::state::Requests;
+use crate::exchange::Exchange;
 use crate::log_note::log_note;
 use crate::surface::venue_surface;
 
@@ -207,8 +208,13 @@ impl Requests {
             }
             Err(not_done) => {
                 let request = &pending.request;
-                // Orders have a log line of their own, which counts repetitions.
-                if matches!(request, Request::Place(_)) {
+                if is_passed_test(&*self.exchange, request, &not_done) {
+                    tracing::debug!(
+                        route = route.name,
+                        "the test cancel was refused as expected: the API key may trade"
+                    );
+                } else if matches!(request, Request::Place(_)) {
+                    // Orders have a log line of their own, which counts repetitions.
                     tracing::debug!(route = route.name, %not_done, ?request, "the request was not completed");
                 } else {
                     tracing::info!(route = route.name, %not_done, ?request, "the request was not completed");
@@ -348,6 +354,17 @@ fn call_result<'a>(outcome: &'a CallOutcome, text: &'a str) -> CallResult<'a> {
             },
         },
     }
+}
+
+/// Whether this is the expected refusal of a cancel that only tests whether the API key may trade.
+fn is_passed_test(exchange: &dyn Exchange, request: &Request, not_done: &NotDone) -> bool {
+    let Request::Cancel {
+        client_order_id, ..
+    } = request
+    else {
+        return false;
+    };
+    is_probe(client_order_id) && exchange.is_nothing_to_cancel(not_done)
 }
 
 /// The lane of a request. The cancel lane passes even if our own weight count is used up.

@@ -9,6 +9,23 @@ use windvane_model::trading::TradingBlock;
 
 use super::super::Engine;
 
+/// The number of the id whose cancel tests the trading right. It is never given to an order.
+const fn probe_number(surface: Surface) -> OrderSeq {
+    OrderSeq(match surface {
+        Surface::Spot => 0,
+        Surface::Futures => u64::MAX,
+    })
+}
+
+/// Whether a cancel of this id only tests the trading right. The order does not exist.
+pub fn is_probe(id: &ClientOrderId) -> bool {
+    let Some((.., number)) = id.parse_own() else {
+        return false;
+    };
+    let mut surfaces = Surface::ALL.iter().copied();
+    surfaces.any(|surface| probe_number(surface) == number)
+}
+
 impl Engine {
     /// Begins a run: blocks the symbols that do not trade.
     pub(in super::super) fn begin_trading_status(&mut self) {
@@ -84,11 +101,7 @@ impl Engine {
     /// An id of this process's own form whose number is never given to an order.
     fn probe_id(&self, surface: Surface) -> Option<ClientOrderId> {
         let name = &self.strategies.first()?.config.name;
-        let number = match surface {
-            Surface::Spot => 0,
-            Surface::Futures => u64::MAX,
-        };
-        Some(ClientOrderId::own(name, self.epoch, OrderSeq(number)))
+        Some(ClientOrderId::own(name, self.epoch, probe_number(surface)))
     }
 
     /// The surface whose trading right a cancel of this id probes; `None` for an order.

@@ -29,6 +29,8 @@ use crate::callback::Callback;
 
 use super::Engine;
 
+pub use block_end::is_probe;
+
 impl Engine {
     /// Every block in force, with its state, in a fixed order.
     pub fn blocks(&self) -> impl Iterator<Item = (TradingBlock, &BlockState)> {

@@ -343,27 +343,55 @@ fn only_an_ordinary_disarm_of_a_countdown_is_not_urgent() {
     assert!(!urgent(0, EnginePurpose::Ordinary));
 }
 
+/// The venue's refusal of a request.
+fn refused_with(code: i32, msg: &str) -> NotDone {
+    let body = format!(r#"{{"code":{code},"msg":"{msg}"}}"#);
+    let Judgement::Refused {
+        complaint,
+        is_fatal,
+    } = judge(400, None, &body)
+    else {
+        panic!("the request is refused")
+    };
+    NotDone::Refused(Refusal::Venue {
+        called_route: CalledRoute {
+            route: route::named("spot.new_order").unwrap(),
+            version: Some(route::Version::V1),
+        },
+        complaint,
+        is_fatal,
+    })
+}
+
+#[test]
+fn only_the_expected_refusal_of_a_test_cancel_is_quiet() {
+    let requests = requests(Signing::Here);
+    let is_quiet = |id: &str, code| {
+        let request = Request::Cancel {
+            instrument: BTC,
+            client_order_id: ClientOrderId::new(id).unwrap(),
+        };
+        is_passed_test(&*requests.exchange, &request, &refused_with(code, "x"))
+    };
+    for test_id in ["mm.a.0", "mm.a.3w5e11264sgsf"] {
+        assert!(is_quiet(test_id, -2011) && is_quiet(test_id, -2013));
+        assert!(!is_quiet(test_id, -2015), "the key may not trade");
+    }
+    assert!(!is_quiet("mm.a.1", -2011), "the cancel of an order");
+    let query = Request::Query {
+        instrument: BTC,
+        client_order_id: ClientOrderId::new("mm.a.0").unwrap(),
+    };
+    assert!(!is_passed_test(
+        &*requests.exchange,
+        &query,
+        &refused_with(-2011, "x")
+    ));
+}
+
 #[test]
 fn our_own_advice_is_not_taken_for_a_balance_refusal() {
-    let refused = |msg: &str| {
-        let body = format!(r#"{{"code":-2010,"msg":"{msg}"}}"#);
-        let Judgement::Refused {
-            complaint,
-            is_fatal,
-        } = judge(400, None, &body)
-        else {
-            panic!("a rejected order is refused")
-        };
-        let refusal = Refusal::Venue {
-            called_route: CalledRoute {
-                route: route::named("spot.new_order").unwrap(),
-                version: Some(route::Version::V1),
-            },
-            complaint,
-            is_fatal,
-        };
-        CallOutcome::Not(NotDone::Refused(refusal))
-    };
+    let refused = |msg: &str| CallOutcome::Not(refused_with(-2010, msg));
     let blame = |msg: &str| {
         let result = refused(msg);
         let text = outcome_text(&result);
