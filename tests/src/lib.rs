@@ -20,6 +20,7 @@ pub mod instance;
 pub mod launch;
 pub mod memory;
 pub mod modules;
+pub mod parallel;
 pub mod processes;
 pub mod random;
 pub mod recording;

@@ -14,6 +14,7 @@ use windvane_tests::binary;
 use windvane_tests::fixture::{self, Fixture, rows};
 use windvane_tests::instance::Instance;
 use windvane_tests::launch::Launch;
+use windvane_tests::parallel;
 use windvane_tests::venue::Venue;
 
 const MODULES: [&str; 3] = ["market_maker", "ema_cross", "grid"];
@@ -21,6 +22,8 @@ const MODULES: [&str; 3] = ["market_maker", "ema_cross", "grid"];
 const PATIENCE: Duration = Duration::from_mins(4);
 /// How long positions and the log may disagree.
 const SETTLES: Duration = Duration::from_secs(30);
+/// Fixtures that are checked at the same time in each of the two tests.
+const WORKERS: usize = 6;
 /// Log texts that show that the journal was not used.
 const LOST: [&str; 4] = [
     "cannot be used",
@@ -219,20 +222,22 @@ fn paper(fixture: &Fixture) {
     names_the_rules(&data);
 }
 
-#[test]
-fn live_folders_of_earlier_versions_are_recovered_and_traded_on() {
+/// Checks all fixtures, several at the same time. A check needs little of the processor: for up to a
+/// minute it waits until the run is in agreement with the venue. Each check has its own venue and data
+/// folder.
+fn each_fixture(check: fn(&Fixture)) {
     let fixtures = fixture::all();
     assert!(!fixtures.is_empty());
-    for fixture in &fixtures {
-        println!("{}", fixture.name());
-        live(fixture);
-    }
+    let failed = parallel::failed(&fixtures, WORKERS, Fixture::name, check);
+    assert_eq!(failed, Vec::<String>::new());
+}
+
+#[test]
+fn live_folders_of_earlier_versions_are_recovered_and_traded_on() {
+    each_fixture(live);
 }
 
 #[test]
 fn paper_folders_of_earlier_versions_are_recovered() {
-    for fixture in &fixture::all() {
-        println!("{}", fixture.name());
-        paper(fixture);
-    }
+    each_fixture(paper);
 }
