@@ -2,67 +2,40 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod guests;
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;
 
+use guests::{NOW, Script, Scripted};
 use support::{BTC, config, live_config};
-use windvane_client_core::streams::StreamSettings;
 use windvane_engine::Engine;
 use windvane_model::codec::{RecordBody, RecordedInput};
 use windvane_model::input::FaultKind;
-use windvane_model::kill_switch::StoredKillSwitches;
 use windvane_model::live::{LiveConfig, LiveInput};
-use windvane_model::{Event, Input, Intent, Level, MarketEvent, StrategyId, Time};
+use windvane_model::{Input, Level, MarketEvent, StrategyId, Time};
 use windvane_session::{
-    Account, BLOCKS_UNDER_WAY, Clock, Driver, Guests, InitResult, Input as SessionInput,
-    JournalEvent, KillSwitchState, Output, Parts, STATE_BYTES_MAX, Session,
+    Driver, Input as SessionInput, JournalEvent, Output, STATE_BYTES_MAX, Session,
 };
 
-const NOW: Time = Time(1_700_000_000_000_000_000);
 const SECONDS: i64 = 600;
 /// The share of the journal that other output of a strategy has too.
 const BYTES_PER_SECOND: usize = 256 << 10;
 
 /// A strategy whose state of this many bytes is another one at each `save`.
-struct Large {
+struct LargeScript {
     bytes: usize,
     saves: usize,
 }
 
-impl Guests for Large {
-    fn count(&self) -> usize {
-        1
-    }
+type Large = Scripted<LargeScript>;
 
-    fn init(&mut self, _: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
-        (engine, InitResult::Ready)
-    }
-
-    fn deliver(
-        &mut self,
-        _: StrategyId,
-        engine: Box<Engine>,
-        _: &Event,
-    ) -> (Box<Engine>, Result<(), FaultKind>) {
-        (engine, Ok(()))
-    }
-
-    fn intents(&self, _: StrategyId) -> &[Intent] {
-        &[]
-    }
-
+impl Script for LargeScript {
     fn save(&mut self, _: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
         self.saves += 1;
         let mut state = vec![0; self.bytes];
         state[..8].copy_from_slice(&self.saves.to_le_bytes());
         Ok(Some(state))
     }
-
-    fn load(&mut self, _: StrategyId, _: &[u8]) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn show_output(&mut self, _: StrategyId, _: Time) {}
 }
 
 fn session(bytes: usize) -> Session<Large> {
@@ -74,27 +47,11 @@ fn session(bytes: usize) -> Session<Large> {
         surfaces: Vec::new(),
         ..live_config()
     });
-    let guests = Large { bytes, saves: 0 };
+    let guests = Scripted(LargeScript { bytes, saves: 0 });
     let mut driver = Driver::new(Engine::new(config).unwrap(), guests, true);
     driver.start(NOW, &[None], &[]).unwrap();
     driver.handle(NOW, Input::Live(&LiveInput::Begin));
-    let parts = Parts {
-        driver,
-        account: Account::Venue,
-        requests: None,
-        clock: Clock::counted(NOW, NOW),
-        modules: vec![("one".to_owned(), [0; 32])],
-        surfaces: Vec::new(),
-        streams: StreamSettings::default(),
-        public: None,
-        kill_switch: KillSwitchState::new(
-            StoredKillSwitches::default(),
-            std::iter::once("one".to_owned()),
-        ),
-        flattens: false,
-        blocks_under_way: BLOCKS_UNDER_WAY,
-    };
-    Session::new(NOW, parts)
+    guests::session(driver, &["one"], [0; 32])
 }
 
 /// The number and size of the states in the journal.

@@ -2,35 +2,33 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod guests;
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;
 
+use guests::{NOW, Script, Scripted};
 use std::collections::VecDeque;
 
 use support::{BTC, MM, OTHER, config, live_config};
-use windvane_client_core::streams::StreamSettings;
 use windvane_engine::Engine;
 use windvane_model::codec::{RecordBody, RecordedInput};
 use windvane_model::config::{EngineConfig, StrategyTerms};
 use windvane_model::degraded_reason::DegradedReason;
 use windvane_model::forced::OnLiquidation;
 use windvane_model::input::{Command, FaultKind};
-use windvane_model::kill_switch::StoredKillSwitches;
 use windvane_model::live::OnStop;
 use windvane_model::{Event, EventKind, Intent, Level, MarketEvent, StrategyId, Time};
 use windvane_session::{
-    Account, BLOCKS_UNDER_WAY, Checkpoint, Clock, Driver, EngineLoop, Guests, InitResult, Input,
-    JournalEvent, KillSwitchState, Made, Output, Parts, Reload, ReloadGuests, ReloadStarts,
-    START_MAX_MS, Session, StartFailure, StartJob,
+    Checkpoint, Driver, EngineLoop, Input, JournalEvent, Made, Output, Reload, ReloadGuests,
+    ReloadStarts, START_MAX_MS, Session, StartFailure, StartJob,
 };
 
-const NOW: Time = Time(1_700_000_000_000_000_000);
 /// The version of the running instances.
 const OLD: u8 = 1;
 const NEW: u8 = 2;
 
 /// Two strategies. An instance is its version, which is also its saved state.
-struct Pair {
+struct PairScript {
     instances: [u8; 2],
     /// The events of the order book: the strategy and the version of its instance.
     called: Vec<(StrategyId, u8)>,
@@ -40,30 +38,16 @@ struct Pair {
     save_fails: bool,
 }
 
-impl Guests for Pair {
-    fn count(&self) -> usize {
-        2
-    }
+type Pair = Scripted<PairScript>;
 
-    fn init(&mut self, _: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
-        (engine, InitResult::Ready)
-    }
+impl Script for PairScript {
+    const COUNT: usize = 2;
 
-    fn deliver(
-        &mut self,
-        strategy: StrategyId,
-        engine: Box<Engine>,
-        event: &Event,
-    ) -> (Box<Engine>, Result<(), FaultKind>) {
+    fn receive(&mut self, strategy: StrategyId, _: &Engine, event: &Event) {
         if event.kind == EventKind::BookTop {
             let version = self.instances[usize::from(strategy.0)];
             self.called.push((strategy, version));
         }
-        (engine, Ok(()))
-    }
-
-    fn intents(&self, _: StrategyId) -> &[Intent] {
-        &[]
     }
 
     fn save(&mut self, strategy: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
@@ -76,14 +60,8 @@ impl Guests for Pair {
         Ok(self.saved[place].clone())
     }
 
-    fn load(&mut self, _: StrategyId, _: &[u8]) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn show_output(&mut self, _: StrategyId, _: Time) {}
-
     fn made(&self) -> Vec<Made> {
-        self.instances.iter().map(Self::made_of).collect()
+        self.instances.iter().map(Pair::made_of).collect()
     }
 }
 
@@ -131,34 +109,16 @@ fn session() -> Session<Pair> {
 
 fn session_of(mut config: EngineConfig) -> Session<Pair> {
     config.keep_journal = true;
-    let pair = Pair {
+    let pair = Scripted(PairScript {
         instances: [OLD; 2],
         called: Vec::new(),
         saved: [None, None],
         saves: Vec::new(),
         save_fails: false,
-    };
+    });
     let mut driver = Driver::new(Engine::new(config).unwrap(), pair, true);
     driver.start(NOW, &[None, None], &[]).unwrap();
-    let names = ["mm", "other"].map(str::to_owned);
-    let parts = Parts {
-        driver,
-        account: Account::Venue,
-        requests: None,
-        clock: Clock::counted(NOW, NOW),
-        modules: names
-            .iter()
-            .cloned()
-            .map(|name| (name, [OLD; 32]))
-            .collect(),
-        surfaces: Vec::new(),
-        streams: StreamSettings::default(),
-        public: None,
-        kill_switch: KillSwitchState::new(StoredKillSwitches::default(), names.into_iter()),
-        flattens: false,
-        blocks_under_way: BLOCKS_UNDER_WAY,
-    };
-    Session::new(NOW, parts)
+    guests::session(driver, &["mm", "other"], [OLD; 32])
 }
 
 /// Applies a reload that changes both strategies.

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod guests;
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;
 
+use guests::{NOW, Script, Scripted};
 use support::{BTC, config, limit, live_config, update};
 use windvane_engine::{Callback, Engine};
 use windvane_model::codec::{RecordBody, RecordedInput};
@@ -13,11 +15,11 @@ use windvane_model::live::{LiveConfig, LiveInput};
 use windvane_model::{
     Event, EventKind, Input, Intent, Level, MarketEvent, OrderStatus, Side, StrategyId, Time,
 };
-use windvane_session::{Action, Driver, Guests, InitResult};
+use windvane_session::{Action, Driver};
 
 /// A strategy whose state is the number of book and order events that it received, padded to
 /// `bytes`.
-struct Counter {
+struct CounterScript {
     received: u8,
     bytes: usize,
     /// `save` traps.
@@ -33,47 +35,33 @@ struct Counter {
 /// It places an order when the bid of the book is this.
 const ORDERS_AT: i64 = 900;
 
-impl Guests for Counter {
-    fn count(&self) -> usize {
-        1
-    }
+type Counter = Scripted<CounterScript>;
 
-    fn init(&mut self, _: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
-        (engine, InitResult::Ready)
-    }
-
-    fn deliver(
-        &mut self,
-        strategy: StrategyId,
-        engine: Box<Engine>,
-        event: &Event,
-    ) -> (Box<Engine>, Result<(), FaultKind>) {
+impl Script for CounterScript {
+    fn receive(&mut self, strategy: StrategyId, engine: &Engine, event: &Event) {
         if matches!(event.kind, EventKind::BookTop | EventKind::OrderUpdate) {
             self.received = self.received.wrapping_add(1);
         }
         self.intents.clear();
         if event.kind == EventKind::BookTop && event.fields[0] == ORDERS_AT {
             let mut callback = Callback::default();
-            callback.begin(&engine, strategy);
+            callback.begin(engine, strategy);
             callback
-                .submit(&engine, limit(Side::Buy, ORDERS_AT, 1))
+                .submit(engine, limit(Side::Buy, ORDERS_AT, 1))
                 .unwrap();
             self.intents = callback.intents().to_vec();
         }
         if event.kind == EventKind::BookTop && self.refused > 0 {
             let mut callback = Callback::default();
-            callback.begin(&engine, strategy);
+            callback.begin(engine, strategy);
             for _ in 0..self.refused {
-                callback
-                    .submit(&engine, limit(Side::Buy, 0, 1))
-                    .unwrap_err();
+                callback.submit(engine, limit(Side::Buy, 0, 1)).unwrap_err();
             }
             self.intents = callback.intents().to_vec();
         }
-        (engine, Ok(()))
     }
 
-    fn intents(&self, _: StrategyId) -> &[Intent] {
+    fn intents(&self) -> &[Intent] {
         &self.intents
     }
 
@@ -89,16 +77,10 @@ impl Guests for Counter {
         Ok(Some(state))
     }
 
-    fn recorded(&mut self, _: StrategyId) {
+    fn recorded(&mut self) {
         self.unrecorded -= 1;
         self.recorded += 1;
     }
-
-    fn load(&mut self, _: StrategyId, _: &[u8]) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn show_output(&mut self, _: StrategyId, _: Time) {}
 }
 
 struct Run {
@@ -118,7 +100,7 @@ impl Run {
             surfaces: Vec::new(),
             ..live_config()
         });
-        let guests = Counter {
+        let guests = Scripted(CounterScript {
             received: 0,
             bytes,
             fails: false,
@@ -126,10 +108,10 @@ impl Run {
             recorded: 0,
             refused: 0,
             intents: Vec::new(),
-        };
+        });
         let mut run = Self {
             driver: Driver::new(Engine::new(config).unwrap(), guests, true),
-            now: Time(1_700_000_000_000_000_000),
+            now: NOW,
             blocks: Vec::new(),
         };
         run.driver.start(run.now, &[None], &[]).unwrap();

@@ -2,32 +2,30 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod guests;
 #[path = "../../engine/tests/support/mod.rs"]
 mod support;
 
+use guests::{NOW, Script, Scripted};
 use support::{BTC, config};
-use windvane_client_core::streams::StreamSettings;
 use windvane_engine::Engine;
 use windvane_model::config::StrategyTerms;
 use windvane_model::forced::OnLiquidation;
 use windvane_model::input::{Command, FaultKind};
 use windvane_model::instrument::SymbolStatus;
-use windvane_model::kill_switch::StoredKillSwitches;
 use windvane_model::live::OnStop;
 use windvane_model::run_state::{KillSwitch, RunState};
-use windvane_model::{Event, EventKind, Input, Intent, Level, MarketEvent, StrategyId, Time};
+use windvane_model::{Event, EventKind, Input, Intent, Level, MarketEvent, StrategyId};
 use windvane_session::{
-    Account, BLOCKS_UNDER_WAY, BeginError, Clock, Driver, EngineLoop, Guests, InitResult,
-    Input as SessionInput, KillSwitchState, Made, Parts, Reload, ReloadGuests, Renewed,
-    START_MAX_MS, Session, StartFailure, Started,
+    BeginError, Driver, EngineLoop, Input as SessionInput, KillSwitchState, Made, Reload,
+    ReloadGuests, Renewed, START_MAX_MS, Session, StartFailure, Started,
 };
 
 const ONE: StrategyId = StrategyId(0);
-const NOW: Time = Time(1_700_000_000_000_000_000);
 
 /// A strategy with a saved state.
 #[derive(Default)]
-struct Saver {
+struct SaverScript {
     saved: Option<Vec<u8>>,
     /// The instance in place.
     instance: Instance,
@@ -37,49 +35,27 @@ struct Saver {
     received: Vec<EventKind>,
 }
 
-impl Guests for Saver {
-    fn count(&self) -> usize {
-        1
-    }
+type Saver = Scripted<SaverScript>;
 
-    fn saved(&self, _: StrategyId) -> Option<Vec<u8>> {
+impl Script for SaverScript {
+    fn saved(&self) -> Option<Vec<u8>> {
         self.saved.clone()
     }
 
-    fn init(&mut self, _: StrategyId, engine: Box<Engine>) -> (Box<Engine>, InitResult) {
-        (engine, InitResult::Ready)
-    }
-
-    fn deliver(
-        &mut self,
-        _: StrategyId,
-        engine: Box<Engine>,
-        event: &Event,
-    ) -> (Box<Engine>, Result<(), FaultKind>) {
+    fn receive(&mut self, _: StrategyId, _: &Engine, event: &Event) {
         self.received.push(event.kind);
-        (engine, Ok(()))
-    }
-
-    fn intents(&self, _: StrategyId) -> &[Intent] {
-        &[]
     }
 
     fn save(&mut self, _: StrategyId) -> Result<Option<Vec<u8>>, FaultKind> {
         Ok(self.saved.clone())
     }
 
-    fn load(&mut self, _: StrategyId, _: &[u8]) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn show_output(&mut self, _: StrategyId, _: Time) {}
-
-    fn trouble(&self, _: StrategyId) -> Option<&str> {
+    fn trouble(&self) -> Option<&str> {
         let last = self.started.last()?;
         last.as_ref().err().map(String::as_str)
     }
 
-    fn started(&mut self, _: StrategyId, result: Result<Option<&[u8]>, &str>) {
+    fn started(&mut self, result: Result<Option<&[u8]>, &str>) {
         self.started.push(match result {
             Ok(state) => Ok(state.map(<[u8]>::to_vec)),
             Err(reason) => Err(reason.to_owned()),
@@ -150,23 +126,7 @@ fn quarantined(guests: Saver) -> Session<Saver> {
     driver.handle(NOW, Input::Fault { strategy, kind });
     let command = Command::Pause;
     driver.handle(NOW, Input::Steer { strategy, command });
-    let parts = Parts {
-        driver,
-        account: Account::Venue,
-        requests: None,
-        clock: Clock::counted(NOW, NOW),
-        modules: vec![("one".to_owned(), [0; 32])],
-        surfaces: Vec::new(),
-        streams: StreamSettings::default(),
-        public: None,
-        kill_switch: KillSwitchState::new(
-            StoredKillSwitches::default(),
-            std::iter::once("one".to_owned()),
-        ),
-        flattens: false,
-        blocks_under_way: BLOCKS_UNDER_WAY,
-    };
-    Session::new(NOW, parts)
+    guests::session(driver, &["one"], [0; 32])
 }
 
 fn top(bid: i64) -> SessionInput<'static> {
@@ -198,10 +158,10 @@ fn resumed(session: &mut Session<Saver>) -> Result<Option<Started>, String> {
 #[test]
 fn a_resume_frees_a_strategy_with_its_last_saved_state() {
     let saved = Some(b"what it knew".to_vec());
-    let mut session = quarantined(Saver {
+    let mut session = quarantined(Scripted(SaverScript {
         saved: saved.clone(),
-        ..Saver::default()
-    });
+        ..SaverScript::default()
+    }));
     let started = resumed(&mut session).unwrap().unwrap();
     assert_eq!(started.result, Ok(Renewed::WithState));
     assert!(started.had_state);
@@ -217,11 +177,11 @@ fn a_strategy_that_cannot_load_its_state_is_freed_without_it() {
         forgets: true,
         ..Instance::default()
     };
-    let mut session = quarantined(Saver {
+    let mut session = quarantined(Scripted(SaverScript {
         saved: Some(Vec::new()),
         instance,
-        ..Saver::default()
-    });
+        ..SaverScript::default()
+    }));
     let started = resumed(&mut session).unwrap().unwrap();
     let fresh = Renewed::Fresh("of another version".to_owned());
     assert_eq!(started.result, Ok(fresh));
@@ -235,10 +195,10 @@ fn a_strategy_that_refuses_to_start_stays_in_quarantine() {
         refuses: true,
         ..Instance::default()
     };
-    let mut session = quarantined(Saver {
+    let mut session = quarantined(Scripted(SaverScript {
         instance,
-        ..Saver::default()
-    });
+        ..SaverScript::default()
+    }));
     let started = resumed(&mut session).unwrap().unwrap();
     assert!(started.result.unwrap_err().contains("no such period"));
     assert_eq!(state(&session), (true, KillSwitch::Paused));
