@@ -10,7 +10,7 @@
 use windvane_model::config::StrategyConfig;
 use windvane_model::decimal::Amount;
 use windvane_model::holding::Ledger;
-use windvane_model::ids::{AssetId, InstrumentId, StrategyId};
+use windvane_model::ids::{AssetId, InstrumentId};
 use windvane_model::ledger::{base_value, value};
 use windvane_model::order::{OrderTerms, OrderType, Side, Surface};
 use windvane_model::planted;
@@ -35,9 +35,8 @@ impl Engine {
         if asks.is_exit || self.strategies.len() < 2 || planted!(AccountLimitsForgotten) {
             return Ok(());
         }
-        let (own, account, quota, funds) = match self.margin_use(asks) {
-            Some(known) => known,
-            None => return Ok(()),
+        let Some((own, account, quota, funds)) = self.margin_use(asks) else {
+            return Ok(());
         };
         if own.0 <= quota.share() || quota.has_plenty(account.0) {
             return Ok(());
