@@ -229,7 +229,8 @@ mod tests {
             fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         };
         let _server = AdminSocket::listen(&data_dir).unwrap();
-        for (outer_mode, data_mode) in [(0o777, 0o700), (0o770, 0o700), (0o700, 0o777)] {
+        // Whether a group may write depends on its members, see `runtime/files/src/ancestors.rs`.
+        for (outer_mode, data_mode) in [(0o777, 0o700), (0o702, 0o700), (0o700, 0o777)] {
             with_mode(&outer, outer_mode);
             with_mode(&data_dir, data_mode);
             let refused = connect(&data_dir).await;
