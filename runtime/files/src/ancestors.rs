@@ -200,8 +200,8 @@ fn is_trusted(metadata: &Metadata, user: u32) -> bool {
     metadata.uid() == user || metadata.uid() == ROOT
 }
 
-/// Whether an owner has no number in the user namespace of this process. The system then shows a number
-/// that stands for all such users, for example for the real root, who owns `/`. Outside of a user
+/// Whether an owner has no number in the user namespace of this process. The system then shows one
+/// number for all such users. The real root, the owner of `/`, is one of them. Outside of a user
 /// namespace every user has a number.
 fn is_outside_namespace(owner: u32) -> bool {
     let read = |file| fs::read_to_string(file).unwrap_or_default();

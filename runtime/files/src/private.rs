@@ -84,8 +84,8 @@ pub fn open_private(path: &Path, forbidden: u32) -> Result<File, PrivateError> {
     Ok(file)
 }
 
-/// Requires that only this process's user and the superuser can replace a path. What does not exist
-/// yet counts as theirs: check again when it exists.
+/// Requires that only this process's user and the superuser can replace a path. A path that
+/// does not exist yet passes: check again when it exists.
 ///
 /// # Errors
 /// Others can replace it.

@@ -14,9 +14,9 @@ const KEPT: Duration = Duration::from_mins(10);
 const UNFINISHED: Duration = Duration::from_hours(1);
 
 impl Host {
-    /// Removes native code from the cache: what was not used within `age`, and then what was used
-    /// longest ago, until at most `bytes` remain. It keeps what a running process has loaded, and
-    /// what was used in the last minutes. Returns the number of removed files.
+    /// Removes native code from the cache: files that were not used within `age`, then the files
+    /// with the oldest use, until at most `bytes` remain. It keeps files that a running process has
+    /// loaded, and files that were used in the last minutes. Returns the number of removed files.
     ///
     /// # Errors
     /// The folder cannot be read, or a file cannot be removed.

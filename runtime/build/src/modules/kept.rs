@@ -48,7 +48,8 @@ pub fn keep(guests: &[Guest], data_dir: &Path) -> io::Result<()> {
 pub fn keep_module(data_dir: &Path, sha256: &[u8; 32], module: &[u8]) -> io::Result<PathBuf> {
     windvane_files::folder(&data_dir.join(FOLDER))?;
     let file = file(data_dir, sha256);
-    // The time first: after that, no retention deletes the file that is compared then.
+    // The time first: a retention that reads it after this keeps the file. One that read it just
+    // before may still delete it.
     if renew(&file).is_err() || kept(data_dir, sha256).is_err() {
         // Write to another name and rename, so that a file of this name is always complete.
         let aside = file.with_extension("new");
