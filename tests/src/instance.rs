@@ -15,6 +15,8 @@ use crate::venue::Venue;
 const PATIENCE: Duration = Duration::from_mins(5);
 /// Time between two looks, so that looking does not take the processor from the process under test.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Time between two verbs. Each one is a process, which needs more of the processor than a look.
+const VERB_EVERY: Duration = Duration::from_millis(50);
 
 /// A running instance; dropping the value kills it.
 #[derive(Debug)]
@@ -238,6 +240,7 @@ impl Instance {
                 "{verb}: {output:?}\n{}",
                 self.log()
             );
+            std::thread::sleep(VERB_EVERY);
         }
     }
 
@@ -246,7 +249,30 @@ impl Instance {
     /// # Panics
     /// If it does not become ready.
     pub fn ready(&mut self) {
-        self.until("status", &|status| status["state"] == "ready");
+        let is_ready = |status: &Value| status["state"] == "ready";
+        self.until_shown(&self.admin(), "/api/status", PATIENCE, &is_ready);
+    }
+
+    /// Waits until its log has a text.
+    ///
+    /// # Panics
+    /// If the text is not there within this time, or the instance ends without it.
+    pub fn until_logged(&mut self, text: &str, within: Duration) {
+        let begin = Instant::now();
+        loop {
+            // In this order: the last lines of an instance that ended are in the log.
+            let ended = self.ended();
+            let log = self.log();
+            if log.contains(text) {
+                return;
+            }
+            assert!(ended.is_none(), "the instance ended: {ended:?}\n{log}");
+            assert!(
+                begin.elapsed() < within,
+                "{text:?} is not in the log\n{log}"
+            );
+            std::thread::sleep(LOOK_EVERY);
+        }
     }
 
     /// Kills the instance, as `kill -9` does.

@@ -1,7 +1,9 @@
-//! Checks that mostly wait, several at the same time.
+//! How many checks run at the same time: several for each core if they mostly wait, one for each core if
+//! they compute.
 
-use std::sync::Mutex;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::Builder;
 
 /// Runs the check for each item with this many workers, and returns the names of the items whose check
@@ -35,6 +37,33 @@ pub fn failed<T: Sync>(
         }
     });
     failed.into_inner().expect("no worker panics")
+}
+
+/// The tests of this process that compute now.
+static COMPUTING: Mutex<usize> = Mutex::new(0);
+static ENDED: Condvar = Condvar::new();
+
+/// The right to use one core; another test gets it when the value is dropped.
+#[derive(Debug)]
+pub struct Core(());
+
+/// Waits until fewer tests of this process compute than the machine has cores. A test that needs a core
+/// all the time calls it first, because CI runs more tests at the same time than the machine has cores.
+pub fn core() -> Core {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let computing = COMPUTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut computing = ENDED
+        .wait_while(computing, |computing| *computing >= cores)
+        .unwrap_or_else(PoisonError::into_inner);
+    *computing += 1;
+    Core(())
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        *COMPUTING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        ENDED.notify_one();
+    }
 }
 
 #[cfg(test)]
@@ -72,6 +101,20 @@ mod tests {
                 assert!(begin.elapsed() < Duration::from_mins(1), "one by one");
                 std::thread::yield_now();
             }
+        });
+        assert_eq!(failed, Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_more_tests_compute_than_there_are_cores() {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let computing = AtomicUsize::new(0);
+        let items: Vec<usize> = (0..cores * 4).collect();
+        let failed = failed(&items, cores * 4, usize::to_string, |_| {
+            let _core = core();
+            assert!(computing.fetch_add(1, Ordering::SeqCst) < cores);
+            std::thread::sleep(Duration::from_millis(5));
+            computing.fetch_sub(1, Ordering::SeqCst);
         });
         assert_eq!(failed, Vec::<String>::new());
     }

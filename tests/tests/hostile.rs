@@ -12,6 +12,7 @@ use windvane_tests::binary;
 use windvane_tests::guest::Guest;
 use windvane_tests::hostile::{self, Hostile};
 use windvane_tests::instance::Instance;
+use windvane_tests::parallel;
 use windvane_tests::venue::Venue;
 
 /// Longest wait for one step.
@@ -69,6 +70,7 @@ fn hostile_row(strategies: &Value) -> Option<&Value> {
 }
 
 fn endure(hostile: &Hostile) {
+    let _core = parallel::core();
     let venue = Venue::start(&["--seed", "31"]);
     let data = venue.folder().join("data");
     config(venue.folder(), hostile);

@@ -3,13 +3,22 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::json;
 use windvane_tests::admin::Admin;
 use windvane_tests::guest::Guest;
 use windvane_tests::instance::Instance;
 use windvane_tests::launch::Launch;
+use windvane_tests::parallel::{self, Core};
 use windvane_tests::venue::Venue;
+
+/// Longest wait for anything, on a machine that also runs other work.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// Time between two looks at the metrics, so that looking leaves the processor to the strategies.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// The log of a run has this when the starts of a reload begin.
+const STARTING: &str = "the changed strategies start";
 
 /// Burns 0.8e9 of the 2e9 fuel of a `start` if its parameters are longer than ten bytes. Each of its
 /// divisions waits for the one before, so that they take seconds on a fast processor too. Its state
@@ -61,6 +70,8 @@ struct Run {
     data: PathBuf,
     /// The slow strategy starts first, and the parameters are those of both.
     changes_both: bool,
+    /// A start burns a core.
+    _core: Core,
 }
 
 impl Run {
@@ -69,6 +80,7 @@ impl Run {
     }
 
     fn with(seed: &str, changes_both: bool) -> (Self, Instance) {
+        let core = parallel::core();
         let venue = Venue::start(&["--seed", seed]);
         let folder = venue.folder();
         TRADER.write(&folder.join("trader.wasm"));
@@ -77,6 +89,7 @@ impl Run {
             file: folder.join("starts.toml"),
             data: folder.join("data"),
             changes_both,
+            _core: core,
             venue,
         };
         run.write("{}");
@@ -137,27 +150,32 @@ fn verify(data: &Path) {
 
 #[test]
 fn others_trade_while_a_strategy_starts() {
-    let (run, instance) = Run::new("61");
-    trades_during_a_reload(&run, &instance, &json!(["slow: params"]));
+    let (run, mut instance) = Run::new("61");
+    trades_during_a_reload(&run, &mut instance, &json!(["slow: params"]));
     assert_eq!(instance.terminate().code(), Some(0));
     verify(&run.data);
 }
 
 #[test]
 fn a_changed_strategy_trades_on_until_its_own_start() {
-    let (run, instance) = Run::with("64", true);
+    let (run, mut instance) = Run::with("64", true);
     let changes = json!(["slow: params", "trader: params"]);
-    trades_during_a_reload(&run, &instance, &changes);
+    trades_during_a_reload(&run, &mut instance, &changes);
     assert_eq!(instance.terminate().code(), Some(0));
     verify(&run.data);
 }
 
-/// Reloads the slow strategy. The other one must trade meanwhile, and the countdown must be renewed.
-fn trades_during_a_reload(run: &Run, instance: &Instance, changes: &serde_json::Value) {
+fn until_an_order_is_sent(instance: &mut Instance) {
     let admin = instance.admin();
-    while counts(&admin).0 < 1.0 {
-        std::thread::yield_now();
-    }
+    let is_sent = |_: &serde_json::Value| counts(&admin).0 >= 1.0;
+    instance.until_shown(&admin, "/api/status", PATIENCE, &is_sent);
+}
+
+/// Reloads the slow strategy. The other one must trade meanwhile, and the countdown must be renewed.
+fn trades_during_a_reload(run: &Run, instance: &mut Instance, changes: &serde_json::Value) {
+    until_an_order_is_sent(instance);
+    let admin = instance.admin();
+    let instance = &*instance;
     run.write("{ burns = true }");
     let (mut first, mut last) = (None, (0.0, 0.0));
     let reloaded = std::thread::scope(|scope| {
@@ -165,12 +183,12 @@ fn trades_during_a_reload(run: &Run, instance: &Instance, changes: &serde_json::
         while !reload.is_finished() {
             let now = counts(&admin);
             // Before this line the new instances are tested, and the old ones run in any case.
-            let is_starting = instance.log().contains("the changed strategies start");
+            let is_starting = instance.log().contains(STARTING);
             if is_starting && !reload.is_finished() {
                 first.get_or_insert(now);
                 last = now;
             }
-            std::thread::yield_now();
+            std::thread::sleep(LOOK_EVERY);
         }
         reload.join().unwrap()
     });
@@ -191,12 +209,10 @@ fn trades_during_a_reload(run: &Run, instance: &Instance, changes: &serde_json::
 
 #[test]
 fn a_stop_does_not_wait_for_a_strategy_that_starts() {
-    let (run, instance) = Run::new("62");
+    let (run, mut instance) = Run::new("62");
     run.write("{ burns = true }");
     instance.signal("HUP");
-    while !instance.log().contains("the changed strategies start") {
-        std::thread::yield_now();
-    }
+    instance.until_logged(STARTING, PATIENCE);
     assert_eq!(instance.terminate().code(), Some(0));
     verify(&run.data);
     // The next process starts with what was saved.
@@ -209,12 +225,10 @@ fn a_stop_does_not_wait_for_a_strategy_that_starts() {
 
 #[test]
 fn a_kill_during_a_start_loses_nothing() {
-    let (run, instance) = Run::new("63");
+    let (run, mut instance) = Run::new("63");
     run.write("{ burns = true }");
     instance.signal("HUP");
-    while !instance.log().contains("the changed strategies start") {
-        std::thread::yield_now();
-    }
+    instance.until_logged(STARTING, PATIENCE);
     instance.kill();
     run.write("{}");
     let mut instance = Instance::start_with(&run.venue, &run.data, &run.file, &[]);
@@ -237,10 +251,7 @@ fn a_strategy_that_refuses_a_restart_cannot_hold_up_the_others() {
     for faults in [json!(null), json!("contract")] {
         let mut instance = Instance::start_with(&run.venue, &data, &run.file, &[]);
         instance.ready();
-        let admin = instance.admin();
-        while counts(&admin).0 < 1.0 {
-            std::thread::yield_now();
-        }
+        until_an_order_is_sent(&mut instance);
         let shown = instance.answer("strategies");
         let mut rows = shown.as_array().unwrap().iter();
         let slow = rows.find(|row| row["id"] == "slow").unwrap();

@@ -218,9 +218,7 @@ fn a_reload_is_applied_completely_or_not_at_all() {
     let first = sha256(&instance);
     // The next segment begins with the states that the strategies saved.
     instance.done(&["reload"]);
-    while !instance.log().contains("a new segment of the journal") {
-        std::thread::yield_now();
-    }
+    instance.until_logged("a new segment of the journal", Duration::from_mins(2));
     let refused = |instance: &Instance, text: &str| {
         let output = instance.run_verb(&["reload"]);
         let printed = String::from_utf8_lossy(&output.stderr).into_owned();

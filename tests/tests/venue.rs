@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 use windvane_tests::binary::succeed;
+use windvane_tests::parallel;
 use windvane_tests::venue::Venue;
 
 const STRANGER: &str = "0x1111111111111111111111111111111111111111";
@@ -314,6 +315,7 @@ fn arguments(text: &str) -> Vec<String> {
 
 #[test]
 fn every_listed_route_answers_a_call() {
+    let _core = parallel::core();
     let mut scenario = Scenario::new();
     let mut failed = Vec::new();
     for row in rows() {
@@ -334,6 +336,7 @@ fn every_listed_route_answers_a_call() {
 
 #[test]
 fn orders_work_on_both_surfaces_with_both_keys() {
+    let _core = parallel::core();
     let mut scenario = Scenario::new();
     for surface in ["spot", "futures"] {
         for api in ["v1", "v3"] {
@@ -355,6 +358,7 @@ fn orders_work_on_both_surfaces_with_both_keys() {
 
 #[test]
 fn a_refusal_names_the_venues_code_and_ends_with_code_1() {
+    let _core = parallel::core();
     let scenario = Scenario::new();
     let output = scenario
         .venue
@@ -369,6 +373,7 @@ fn a_refusal_names_the_venues_code_and_ends_with_code_1() {
 
 #[test]
 fn both_user_streams_report_an_order() {
+    let _core = parallel::core();
     let mut scenario = Scenario::new();
     let mut watch = scenario.venue.watch(&["user"]);
     let connected = |surface: &str| {
@@ -395,6 +400,7 @@ fn both_user_streams_report_an_order() {
 
 #[test]
 fn public_streams_are_watched_by_symbol() {
+    let _core = parallel::core();
     let scenario = Scenario::new();
     let mut watch = scenario
         .venue
@@ -408,6 +414,7 @@ fn public_streams_are_watched_by_symbol() {
 
 #[test]
 fn an_order_with_a_builder_code_has_its_own_response() {
+    let _core = parallel::core();
     let mut scenario = Scenario::new();
     scenario.approve("builder");
     let id = scenario.unique("b");
@@ -424,6 +431,7 @@ fn an_order_with_a_builder_code_has_its_own_response() {
 
 #[test]
 fn the_brand_appears_in_all_branded_names() {
+    let _core = parallel::core();
     let scenario = Scenario {
         venue: Venue::start(&["--brand", "acme"]),
         count: 0,
@@ -450,6 +458,7 @@ fn the_brand_appears_in_all_branded_names() {
 
 #[test]
 fn a_recording_drives_the_market_in_a_loop() {
+    let _core = parallel::core();
     let folder = tempfile::TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (session, cache) = (path("session.gz"), path("cache"));
