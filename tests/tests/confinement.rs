@@ -76,22 +76,32 @@ fn status(pid: &str, field: &str) -> String {
 }
 
 #[test]
-fn a_confined_run_reloads_modules_of_its_folders_only() {
-    let setup = Setup::new("71");
+fn every_process_of_a_run_is_confined() {
+    let setup = Setup::new("70");
     let mut instance = setup.launch.start();
     instance.ready();
+    let data = setup.launch.data();
     for pid in [
         instance.pid().to_string(),
-        processes::one(setup.launch.data(), Which::Watchdog),
+        processes::one(data, Which::Watchdog),
+        processes::one(data, Which::Keeper),
+        processes::one(data, Which::Signer),
     ] {
-        assert_eq!(status(&pid, "NoNewPrivs"), "1");
+        assert_eq!(status(&pid, "NoNewPrivs"), "1", "process {pid}");
         assert_eq!(status(&pid, "Seccomp"), "2");
         let privileges = u64::from_str_radix(&status(&pid, "CapEff"), 16).unwrap();
         let (trace, administer) = (1 << 19, 1 << 21);
         assert_eq!(privileges & (trace | administer), 0);
     }
     assert!(instance.log().contains("confined this process"));
+    assert_eq!(instance.terminate().code(), Some(0));
+}
 
+#[test]
+fn a_confined_run_reloads_modules_of_its_folders_only() {
+    let setup = Setup::new("71");
+    let mut instance = setup.launch.start();
+    instance.ready();
     let next = setup.venue.folder().join("etc/next.wasm");
     let changed = Guest {
         more: "(global $next i32 (i32.const 1))",

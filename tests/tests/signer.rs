@@ -256,6 +256,22 @@ fn the_watchdog_of_a_killed_run_signs_through_the_signer() {
 }
 
 #[test]
+fn the_countdown_of_a_killed_run_cancels_its_futures_orders() {
+    let venue = Venue::start(&["--seed", "82"]);
+    let launch = futures(&venue);
+    let instance = started(&launch, &venue);
+    wait("orders rest", || open(&venue) > 0);
+    assert_eq!(
+        processes::of(launch.data(), Which::Watchdog),
+        Vec::<String>::new(),
+        "a run without spot has no watchdog that could cancel"
+    );
+    instance.kill();
+    wait("no order rests", || open(&venue) == 0);
+    until_signers_ended(&launch);
+}
+
+#[test]
 fn the_watchdog_of_a_killed_run_survives_the_death_of_the_signer() {
     let venue = Venue::start(&["--seed", "77"]);
     let launch = resting::launch(&venue, 3, "");

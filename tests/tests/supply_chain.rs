@@ -136,3 +136,30 @@ fn the_lock_file_of_the_fuzz_targets_is_fresh() {
         }
     }
 }
+
+#[test]
+fn the_checks_of_a_change_use_the_lock_file_as_it_is() {
+    let script = std::fs::read_to_string(root().join(".ci/run")).unwrap();
+    let resolves = |line: &&str| {
+        [
+            "clippy",
+            "deny --locked",
+            "deny check",
+            "test",
+            "build",
+            "run",
+            "install",
+        ]
+        .iter()
+        .any(|command| line.contains(&format!("cargo {command}")))
+    };
+    let commands: Vec<_> = script
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .filter(resolves)
+        .collect();
+    assert!(commands.len() >= 4, "{commands:?}");
+    for command in commands {
+        assert!(command.contains("--locked"), "{command}");
+    }
+}

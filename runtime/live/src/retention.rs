@@ -113,10 +113,11 @@ fn prune_modules(directory: &Directory, running: &[[u8; 32]]) -> Result<usize, U
             unneeded.remove(&sha256);
         }
     }
+    let mut deleted = 0;
     for sha256 in &unneeded {
-        modules::drop_kept(data_dir, sha256, oldest)?;
+        deleted += usize::from(modules::drop_kept(data_dir, sha256, oldest)?);
     }
-    Ok(unneeded.len())
+    Ok(deleted)
 }
 
 /// The modules in the checkpoint of a segment.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
@@ -12,6 +12,10 @@ use sha2::{Digest, Sha256};
 use super::Guest;
 
 const FOLDER: &str = "modules";
+
+/// Held while a module is kept or deleted: a reload keeps a module again while retention, on another
+/// thread of the same process, deletes old ones.
+static CHANGE: Mutex<()> = Mutex::new(());
 
 fn file(data_dir: &Path, sha256: &[u8; 32]) -> PathBuf {
     let name = format!("{}.wasm", hex::encode(sha256));
@@ -46,10 +50,9 @@ pub fn keep(guests: &[Guest], data_dir: &Path) -> io::Result<()> {
 /// # Errors
 /// The file cannot be written.
 pub fn keep_module(data_dir: &Path, sha256: &[u8; 32], module: &[u8]) -> io::Result<PathBuf> {
+    let _change = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
     windvane_files::folder(&data_dir.join(FOLDER))?;
     let file = file(data_dir, sha256);
-    // The time first: a retention that reads it after this keeps the file. One that read it just
-    // before may still delete it.
     if renew(&file).is_err() || kept(data_dir, sha256).is_err() {
         // Write to another name and rename, so that a file of this name is always complete.
         let aside = file.with_extension("new");
@@ -92,16 +95,18 @@ fn hash(name: &str) -> Option<[u8; 32]> {
 }
 
 /// Deletes the module with this hash, unless it was used since `oldest`: a reload may have kept it
-/// again in the meantime.
+/// again in the meantime. Returns whether it was deleted.
 ///
 /// # Errors
 /// The file cannot be removed.
-pub fn drop_kept(data_dir: &Path, sha256: &[u8; 32], oldest: SystemTime) -> io::Result<()> {
+pub fn drop_kept(data_dir: &Path, sha256: &[u8; 32], oldest: SystemTime) -> io::Result<bool> {
+    let _change = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
     let file = file(data_dir, sha256);
-    if fs::metadata(&file)?.modified()? < oldest {
+    let is_old = fs::metadata(&file)?.modified()? < oldest;
+    if is_old {
         fs::remove_file(file)?;
     }
-    Ok(())
+    Ok(is_old)
 }
 
 /// The module with this hash.
@@ -147,9 +152,10 @@ mod tests {
         let sha256: [u8; 32] = Sha256::digest(b"module").into();
         keep_module(folder.path(), &sha256, b"module").unwrap();
         let now = SystemTime::now();
-        drop_kept(folder.path(), &sha256, now - Duration::from_hours(1)).unwrap();
+        let deleted = |oldest| drop_kept(folder.path(), &sha256, oldest).unwrap();
+        assert!(!deleted(now - Duration::from_hours(1)));
         assert!(kept(folder.path(), &sha256).is_ok());
-        drop_kept(folder.path(), &sha256, now + Duration::from_hours(1)).unwrap();
+        assert!(deleted(now + Duration::from_hours(1)));
         assert!(kept(folder.path(), &sha256).is_err());
     }
 }
