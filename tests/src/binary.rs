@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+/// A test of the package `windvane`. To build it, cargo builds the binary with the same features of the
+/// dependencies as `cargo test --workspace` does, so that nothing large is compiled twice.
+const WITH_BINARY: &str = "command_line";
+
 static PATH: OnceLock<PathBuf> = OnceLock::new();
 
 /// Makes all tests of this process use this binary.
@@ -43,7 +47,8 @@ fn build() -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .current_dir(root())
-        .args(["build", "--quiet", "-p", "windvane", "--bin", "windvane"]);
+        .args(["test", "--no-run", "--quiet", "--workspace"])
+        .args(["--test", WITH_BINARY]);
     cargo.arg("--target-dir").arg(target);
     if profile.ends_with("release") {
         cargo.arg("--release");
