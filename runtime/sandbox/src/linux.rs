@@ -85,8 +85,8 @@ pub fn confine(confinement: &Confinement) -> InForce {
     in_force
 }
 
-/// Confines the system calls of a process that starts others, which confine themselves further. Files stay
-/// usable, because those processes need them. It never fails, see [`confine`].
+/// Confines the system calls and the privileges of a process that starts others, which confine themselves
+/// further. Files stay usable, because those processes need them. It never fails, see [`confine`].
 pub fn confine_calls(confinement: &Confinement) -> InForce {
     let mut in_force = InForce::default();
     let missing = &mut in_force.missing;
@@ -94,6 +94,8 @@ pub fn confine_calls(confinement: &Confinement) -> InForce {
     in_force.no_new_privileges = note(missing, &NO_NEW_PRIVILEGES, set);
     in_force.not_dumpable = note(missing, &HIDDEN_MEMORY, not_dumpable());
     in_force.no_core = note(missing, &NO_CORE, no_core());
+    let set = capabilities::drop_unneeded();
+    in_force.capabilities = note(missing, &PRIVILEGES, set);
     in_force.seccomp = note(missing, &SECCOMP, seccomp::apply(confinement));
     in_force
 }
