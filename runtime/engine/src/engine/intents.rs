@@ -43,10 +43,13 @@ impl Engine {
                 self.submit(strategy, record, order, terms);
             }
             Intent::Rejected { terms, rejection } => {
-                self.note_withheld(&terms, rejection.rule);
-                // The venue may have relaxed the rule since the engine read it.
-                let code = code_of(self.instrument(terms.instrument), rejection.rule);
-                self.note_refusal(terms.instrument, code);
+                // A strategy may name any number as its instrument.
+                if let Some(rules) = self.instrument(terms.instrument) {
+                    let code = code_of(Some(rules), rejection.rule);
+                    self.note_withheld(&terms, rejection.rule);
+                    // The venue may have relaxed the rule since the engine read it.
+                    self.note_refusal(terms.instrument, code);
+                }
                 self.notices.push_back(Notice::Rejected {
                     time: self.now,
                     strategy,

@@ -62,6 +62,7 @@ mod spot;
 mod stale_markets;
 mod stated_balances;
 mod stated_fees;
+mod strange_orders;
 mod strategy_commands;
 mod strategy_timers;
 mod stream_down;
