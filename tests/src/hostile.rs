@@ -161,8 +161,31 @@ pub const TOO_LARGE_STATE: Hostile = Hostile {
     ..LARGE_STATE
 };
 
+/// Orders that are cancelled before they leave. Each event about one of them places five more.
+pub const CANCELLED_ORDERS: Hostile = Hostile {
+    imports: r#"(import "windvane:strategy/orders@0.2.0" "cancel-all"
+        (func $cancel_all (param i32) (result i64)))"#,
+    on_event: "(loop $again
+          (drop (call $submit (i32.const 0) (i32.const 0x10) (i64.const 10) (i64.const 590000)
+            (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))
+          (local.set $i (i32.add (local.get $i) (i32.const 1)))
+          (br_if $again (i32.lt_u (local.get $i) (i32.const 5))))
+        (drop (call $cancel_all (i32.const -1)))",
+    faults: &["intents"],
+    ..QUIET
+};
+
+/// Orders for instruments that the run does not have.
+pub const UNKNOWN_INSTRUMENTS: Hostile = Hostile {
+    on_event: "(drop (call $submit (i32.const 1) (i32.const 0x10) (i64.const 10) (i64.const 590000)
+          (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))
+        (drop (call $submit (i32.const -1) (i32.const 2) (i64.const 10) (i64.const 0)
+          (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))",
+    ..QUIET
+};
+
 /// All of them, with a name for the command line.
-pub const ALL: [(&str, Hostile); 10] = [
+pub const ALL: [(&str, Hostile); 12] = [
     ("timers", TIMERS),
     ("loop-with-fuel", LOOP_WITH_FUEL),
     ("loop", LOOP),
@@ -173,6 +196,8 @@ pub const ALL: [(&str, Hostile); 10] = [
     ("points", POINTS),
     ("large-state", LARGE_STATE),
     ("too-large-state", TOO_LARGE_STATE),
+    ("cancelled-orders", CANCELLED_ORDERS),
+    ("unknown-instruments", UNKNOWN_INSTRUMENTS),
 ];
 
 impl Hostile {

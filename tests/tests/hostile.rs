@@ -91,6 +91,10 @@ fn endure(hostile: &Hostile) {
             !matches!(fault, "cpu" | "time") || reason.contains("limits.c"),
             "{row}"
         );
+        assert!(
+            fault != "intents" || reason.contains("after 4,000 at once"),
+            "{row}"
+        );
     }
 
     // The other strategy trades on.
@@ -173,4 +177,14 @@ fn a_large_changing_state_does_not_hold_the_run() {
 #[test]
 fn a_state_beyond_the_limit_ends_in_quarantine() {
     endure(&hostile::TOO_LARGE_STATE);
+}
+
+#[test]
+fn orders_that_are_cancelled_before_they_leave_do_not_hold_the_run() {
+    endure(&hostile::CANCELLED_ORDERS);
+}
+
+#[test]
+fn orders_for_unknown_instruments_do_not_end_the_run() {
+    endure(&hostile::UNKNOWN_INSTRUMENTS);
 }

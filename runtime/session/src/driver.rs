@@ -10,9 +10,9 @@ use windvane_model::{
     ClientOrderId, Event, Input, Intent, Notice, Outcome, Reply, Request, StrategyId, Surface, Time,
 };
 
+use crate::answer_limits::{AnswerLimit, AnswerLimits};
 use crate::engine_loop::{EffectHandler, EngineLoop, feed_answer};
 use crate::guests::Guests;
-use crate::journal_share::{self, JournalShares};
 use crate::outbox::{Outbox, about};
 use crate::saving::{SaveTime, Saving};
 
@@ -46,7 +46,7 @@ struct Ends<G> {
     guests: G,
     outbox: Outbox,
     saving: Saving,
-    journal: JournalShares,
+    answer_limits: AnswerLimits,
     actions: VecDeque<Action>,
     keeps_journal: bool,
 }
@@ -65,7 +65,7 @@ impl<G: Guests> Driver<G> {
                 guests,
                 outbox,
                 saving: Saving::default(),
-                journal: JournalShares::default(),
+                answer_limits: AnswerLimits::default(),
                 actions: VecDeque::new(),
                 keeps_journal,
             },
@@ -328,13 +328,14 @@ impl<G: Guests> EffectHandler for Ends<G> {
         result: Result<(), FaultKind>,
     ) {
         let intents = self.guests.intents(strategy);
-        if result.is_ok() && self.keeps_journal && !self.journal.take(now, strategy, intents) {
-            let name = engine.strategy_name(strategy).unwrap_or_default();
-            tracing::error!(
-                strategy = name,
-                "the strategy is quarantined, because its orders, refused orders and timers fill the journal"
-            );
-            self.guests.quarantined(strategy, journal_share::REASON);
+        let limit = if result.is_ok() && self.keeps_journal {
+            self.answer_limits.take(now, strategy, intents).err()
+        } else {
+            None
+        };
+        if let Some(limit) = limit {
+            log_quarantine(engine.strategy_name(strategy).unwrap_or_default(), limit);
+            self.guests.quarantined(strategy, limit.reason());
             feed_answer(now, strategy, engine, Err(FaultKind::Intents));
             return self.guests.show_output(strategy, now);
         }
@@ -380,5 +381,18 @@ impl<G: Guests> EffectHandler for Ends<G> {
 
     fn notice(&mut self, _: &Engine, notice: Notice) {
         self.actions.push_back(Action::Notice(Box::new(notice)));
+    }
+}
+
+fn log_quarantine(strategy: &str, limit: AnswerLimit) {
+    match limit {
+        AnswerLimit::Bytes => tracing::error!(
+            strategy,
+            "the strategy is quarantined, because its orders, refused orders and timers fill the journal"
+        ),
+        AnswerLimit::Orders => tracing::error!(
+            strategy,
+            "the strategy is quarantined, because it placed too many orders"
+        ),
     }
 }

@@ -16,7 +16,7 @@
 
 mod account;
 mod activation;
-mod byte_rate;
+mod answer_limits;
 pub mod checkpoint;
 mod clock;
 mod driver;
@@ -25,13 +25,13 @@ mod exchange;
 pub mod forced;
 mod guests;
 mod instrument_name;
-mod journal_share;
 mod kill_switch;
 mod log_note;
 mod log_throttle;
 mod outbox;
 pub mod paper;
 mod public_streams;
+mod rate;
 pub mod recovery;
 mod requests;
 mod saving;
@@ -51,7 +51,6 @@ mod writer;
 
 pub use account::{Account, AccountKind};
 pub use activation::Foreign;
-pub use byte_rate::{ByteBudget, ByteRate};
 pub use checkpoint::{Checkpoint, Made, Module, SavedStrategy, instances};
 pub use clock::Clock;
 pub use driver::{Action, Driver};
@@ -68,6 +67,7 @@ pub use log_throttle::LogThrottle;
 pub use outbox::Outbox;
 pub use paper::Paper;
 pub use public_streams::{PublicStreams, is_public};
+pub use rate::{Budget, Rate};
 pub use requests::{
     CLOCK_EVERY_MS, CLOCK_SAMPLES, Call, CallAnswer, CallEnded, CallId, MODES_AGE_MS, RequestTerms,
     Requests, lane, late_by, stop_reason,

@@ -8,8 +8,8 @@
 
 use windvane_model::{Event, EventKind, Intent, StrategyId, Time, planted};
 
-use crate::byte_rate::{ByteBudget, ByteRate};
 use crate::log_throttle::LogThrottle;
+use crate::rate::{Budget, Rate};
 
 /// Largest state that a strategy may save in a run, in bytes. The engine's thread copies, compares and
 /// hashes it, so a larger one would hold the orders of all. Older programs recorded states of up to
@@ -26,7 +26,7 @@ const PAUSE_MS_PER_KIB: i64 = 16;
 /// execution burns 800,000 fuel.
 const FUEL_PER_MS: u64 = 16_000;
 /// How much of the journal the states of one strategy may take that are recorded at once.
-const AT_ONCE: ByteRate = ByteRate {
+const AT_ONCE: Rate = Rate {
     per_second: 256 << 10,
     burst: 8 << 20,
 };
@@ -100,7 +100,7 @@ struct Saved {
     /// The state is not recorded before this time.
     due: Time,
     /// The unused part of [`AT_ONCE`].
-    at_once: ByteBudget,
+    at_once: Budget,
     slowed: LogThrottle,
 }
 
@@ -113,7 +113,7 @@ impl Saving {
             called: false,
             handled: 0,
             due: Time::default(),
-            at_once: ByteBudget::new(AT_ONCE),
+            at_once: Budget::new(AT_ONCE),
             slowed: LogThrottle::default(),
         };
         self.0 = states.iter().map(saved).collect();

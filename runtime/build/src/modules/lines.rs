@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use windvane_host::{LogLevel, LogLine};
 use windvane_model::Time;
-use windvane_session::{ByteBudget, ByteRate};
+use windvane_session::{Budget, Rate};
 
 /// A line that repeats is written again after this time.
 const QUIET_MS: i64 = 60_000;
@@ -14,13 +14,13 @@ const QUIET_MS: i64 = 60_000;
 const REMEMBERED_MAX: usize = 16;
 
 /// What the lines of one strategy may take of a live log.
-const LIVE: ByteRate = ByteRate {
+const LIVE: Rate = Rate {
     per_second: 64 << 10,
     burst: 1 << 20,
 };
 /// What the lines of one strategy may take of the log of a backtest, in all. Its time says nothing
 /// about the time in which the lines are written.
-const BACKTEST: ByteRate = ByteRate {
+const BACKTEST: Rate = Rate {
     per_second: 0,
     burst: 64 << 20,
 };
@@ -59,7 +59,7 @@ impl Default for AllLines {
 /// What is left of a strategy's share of the log, and the lines that did not fit.
 #[derive(Debug)]
 struct LogShare {
-    budget: ByteBudget,
+    budget: Budget,
     lost: Lost,
     /// The time between two reports of lost lines.
     again_ms: Option<i64>,
@@ -141,9 +141,9 @@ impl AllLines {
 }
 
 impl LogShare {
-    const fn new(rate: ByteRate, again_ms: Option<i64>) -> Self {
+    const fn new(rate: Rate, again_ms: Option<i64>) -> Self {
         Self {
-            budget: ByteBudget::new(rate),
+            budget: Budget::new(rate),
             again_ms,
             lost: Lost { lines: 0, bytes: 0 },
             reported: None,
