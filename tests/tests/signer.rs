@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use windvane_tests::guest::Guest;
 use windvane_tests::instance::Instance;
 use windvane_tests::launch::Launch;
 use windvane_tests::memory;
@@ -282,6 +283,53 @@ fn the_watchdog_of_a_killed_run_survives_the_death_of_the_signer() {
     processes::signal(&signer, "-9");
     wait("no order rests", || open(&venue) == 0);
     processes::wait_until_ended(launch.data(), &[Which::Watchdog]);
+    until_signers_ended(&launch);
+}
+
+/// Places an order far below the bid of its instrument at each top of the book.
+const FAR_ORDERS: Guest<'static> = Guest {
+    on_event: "(if (i32.eq (local.get $kind) (i32.const 2)) (then
+        (local.set $bid (i64.sub (local.get $a) (i64.div_s (local.get $a) (i64.const 20))))
+        (drop (call $submit (local.get $instrument) (i32.const 0x10)
+          (select (i64.const 100) (i64.const 10) (local.get $instrument))
+          (i64.sub (local.get $bid) (i64.rem_s (local.get $bid) (i64.const 1000)))
+          (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))))",
+    ..Guest::EMPTY
+};
+
+#[test]
+fn a_halt_with_hundreds_of_orders_cancels_all_of_them() {
+    let venue = Venue::start(&["--seed", "83"]);
+    let module = venue.folder().join("far.wasm");
+    FAR_ORDERS.write(&module);
+    let file = venue.folder().join("far.toml");
+    let text = r#"
+[run]
+mode = "live"
+
+[heartbeat]
+countdown_ms = 120000
+
+[[strategy]]
+id = "far"
+module = "far.wasm"
+instruments = ["futures:BTCUSDT", "futures:ETHUSDT"]
+streams = ["book"]
+"#;
+    std::fs::write(&file, text).unwrap();
+    let launch = Launch::new(&venue, &venue.folder().join("data"))
+        .config(&file)
+        .set(&format!("strategy.0.module={}", module.display()));
+    let mut instance = started(&launch, &venue);
+    // More cancels than a socket has room for. The countdown cannot have cancelled them.
+    wait("hundreds of orders rest", || open(&venue) >= 390);
+    assert_eq!(instance.done(&["halt"])["state"], "halted");
+    let halted = Instant::now();
+    wait("no order rests", || open(&venue) == 0);
+    assert!(halted.elapsed() < Duration::from_secs(100));
+    let log = instance.log();
+    assert!(!log.contains("the signer does not answer"), "{log}");
+    assert_eq!(instance.terminate().code(), Some(0));
     until_signers_ended(&launch);
 }
 

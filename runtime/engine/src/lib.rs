@@ -19,7 +19,7 @@
 
 /// Version of the engine's decisions. Raise it with every change that can make the same inputs lead
 /// to other effects. A replay of an older journal then reports why its effects differ.
-pub const ENGINE_RULES: u32 = 17;
+pub const ENGINE_RULES: u32 = 18;
 
 pub mod callback;
 pub mod engine;

@@ -1,5 +1,5 @@
 //! The client of the signer, for the trading process and the watchdog process. It never waits: a
-//! request is written at once, and the reply comes through a callback.
+//! request is written at once, or as soon as the socket has room, and the reply comes through a callback.
 //!
 //! If the signer is restarted, requests without a reply are sent again. That is safe: a request that
 //! is signed twice is still sent to the venue once. A request that is too old is dropped; the session
@@ -21,7 +21,7 @@ use windvane_protocol::sign::Prepared;
 use crate::address::SocketPath;
 use crate::wire::{self, Frames};
 
-/// A signer that does not answer for this time hangs.
+/// A signer that answers nothing for this time, although requests wait, hangs.
 const HUNG: Duration = Duration::from_secs(2);
 /// How long a request may wait for its signature. The session waits no longer than this
 /// (`SIGN_WITHIN` in `runtime/session/src/requests/stages.rs`).
@@ -55,6 +55,8 @@ struct Shared {
     state: Mutex<State>,
     /// The connection cannot be used any more.
     broken: Notify,
+    /// The socket is full, so that bytes are left to write.
+    full: Notify,
     answered: Box<Answered>,
     troubled: Box<Troubled>,
 }
@@ -70,14 +72,17 @@ struct State {
     stream: Option<Arc<UnixStream>>,
     /// Requests without a reply.
     pending: BTreeMap<u64, Pending>,
+    /// Bytes of the present connection for which the socket has no room yet. A halt can have hundreds of
+    /// cancels signed at once, which is more than a socket holds.
+    unwritten: Vec<u8>,
+    /// When the present connection was opened, or brought its last reply.
+    progress: Option<Instant>,
 }
 
 #[derive(Debug)]
 struct Pending {
     frame: Vec<u8>,
     asked: Instant,
-    /// When it was last written; `None` if the present connection does not have it.
-    sent: Option<Instant>,
 }
 
 impl Client {
@@ -93,6 +98,7 @@ impl Client {
             path,
             state: Mutex::default(),
             broken: Notify::new(),
+            full: Notify::new(),
             answered: Box::new(answered),
             troubled: Box::new(troubled),
         });
@@ -106,13 +112,16 @@ impl Client {
             Ok(frame) => frame,
             Err(error) => return (self.shared.answered)(id, Err(error.to_string())),
         };
+        let asked = Instant::now();
         let mut state = self.shared.lock();
-        let pending = Pending {
-            frame,
-            asked: Instant::now(),
-            sent: None,
-        };
-        state.pending.insert(id, pending);
+        if state.pending.is_empty() {
+            // Nothing was asked until now, so that nothing is late.
+            state.progress = Some(asked);
+        }
+        if state.stream.is_some() {
+            state.unwritten.extend_from_slice(&frame);
+        }
+        state.pending.insert(id, Pending { frame, asked });
         self.shared.write(&mut state);
     }
 
@@ -135,31 +144,33 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the requests that the present connection does not have. The socket has room for
-    /// hundreds of requests. If it is full, the signer does not read.
+    /// Writes what the socket has room for.
     fn write(&self, state: &mut State) {
         let Some(stream) = state.stream.clone() else {
             return;
         };
-        for pending in state.pending.values_mut() {
-            if pending.sent.is_some() {
-                continue;
+        while !state.unwritten.is_empty() {
+            match stream.try_write(&state.unwritten) {
+                Ok(written) => drop(state.unwritten.drain(..written)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return self.full.notify_one();
+                }
+                Err(_) => {
+                    state.stream = None;
+                    return self.broken.notify_one();
+                }
             }
-            let written = stream.try_write(&pending.frame);
-            if !written.is_ok_and(|written| written == pending.frame.len()) {
-                // A part of a frame may have left, so nothing more can be written.
-                state.stream = None;
-                self.broken.notify_one();
-                return;
-            }
-            pending.sent = Some(Instant::now());
         }
+    }
+
+    fn has_unwritten(&self) -> bool {
+        !self.lock().unwritten.is_empty()
     }
 
     fn is_hung(&self) -> bool {
         let state = self.lock();
-        let mut sent = state.pending.values().filter_map(|pending| pending.sent);
-        sent.any(|at| at.elapsed() >= HUNG)
+        let is_late = state.progress.is_some_and(|at| at.elapsed() >= HUNG);
+        !state.pending.is_empty() && is_late
     }
 }
 
@@ -168,7 +179,6 @@ async fn keep(shared: Arc<Shared>) {
     loop {
         if let Ok(stream) = connect(&shared).await {
             let trouble = read(&shared, &stream).await;
-            // No frame may follow the one that was cut.
             shared.lock().stream = None;
             (shared.troubled)(trouble);
         }
@@ -184,9 +194,9 @@ async fn connect(shared: &Shared) -> io::Result<Arc<UnixStream>> {
     state
         .pending
         .retain(|_, pending| pending.asked.elapsed() < KEPT);
-    for pending in state.pending.values_mut() {
-        pending.sent = None;
-    }
+    let frames = state.pending.values().flat_map(|pending| &pending.frame);
+    state.unwritten = frames.copied().collect();
+    state.progress = Some(Instant::now());
     state.stream = Some(Arc::clone(&stream));
     shared.write(&mut state);
     Ok(stream)
@@ -197,6 +207,7 @@ async fn read(shared: &Shared, stream: &UnixStream) -> Trouble {
     let mut frames = Frames::default();
     let mut bytes = vec![0; 16 * 1024];
     loop {
+        let has_unwritten = shared.has_unwritten();
         tokio::select! {
             biased;
             ready = stream.readable() => match ready.and_then(|()| stream.try_read(&mut bytes)) {
@@ -205,7 +216,12 @@ async fn read(shared: &Shared, stream: &UnixStream) -> Trouble {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 Err(_) => return Trouble::Lost,
             },
-            () = shared.broken.notified() => return Trouble::Hangs,
+            () = shared.broken.notified() => return Trouble::Lost,
+            () = shared.full.notified() => continue,
+            _ = stream.writable(), if has_unwritten => {
+                shared.write(&mut shared.lock());
+                continue;
+            }
             () = tokio::time::sleep(LOOK) => {
                 if shared.is_hung() {
                     return Trouble::Hangs;
@@ -220,7 +236,12 @@ async fn read(shared: &Shared, stream: &UnixStream) -> Trouble {
             {
                 Ok(None) => break,
                 Ok(Some((id, result))) => {
-                    if shared.lock().pending.remove(&id).is_some() {
+                    let known = {
+                        let mut state = shared.lock();
+                        state.progress = Some(Instant::now());
+                        state.pending.remove(&id)
+                    };
+                    if known.is_some() {
                         (shared.answered)(id, result);
                     }
                 }

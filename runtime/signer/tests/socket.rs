@@ -177,6 +177,27 @@ async fn a_signer_that_does_not_answer_is_reported() {
 }
 
 #[tokio::test]
+async fn thousands_of_requests_at_once_are_signed() {
+    const REQUESTS: u64 = 3_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("signer.sock");
+    let (_control, _server) = serve(&path);
+    let mut user = User::new(path);
+    user.client.sign(0, &order("0.5"));
+    assert!(user.answers.recv().await.unwrap().1.is_ok());
+    // Nothing reads the socket meanwhile, because the test has one thread.
+    for id in 1..=REQUESTS {
+        user.client.sign(id, &order("0.5"));
+    }
+    for expected in 1..=REQUESTS {
+        let (id, signed) = user.answers.recv().await.unwrap();
+        assert_eq!(id, expected);
+        assert!(signed.is_ok());
+    }
+    assert!(user.troubles.try_recv().is_err(), "the signer is healthy");
+}
+
+#[tokio::test]
 async fn bytes_that_are_no_request_close_only_their_connection() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("signer.sock");

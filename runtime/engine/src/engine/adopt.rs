@@ -70,15 +70,19 @@ impl Engine {
         true
     }
 
-    /// Cancels an order of an earlier process if `on_start` requires it.
+    /// Cancels an order of an earlier process if `on_start` requires it, or if it could close the
+    /// position of another strategy, which this configuration may have added.
     pub(super) fn cancel_at_start(&mut self, seq: OrderSeq) {
         let on_start = self.live.as_ref().map(|live| live.config.on_start);
         let Some(order) = self.orders.live(seq) else {
             return;
         };
         let of_earlier = self.orders.foreign(&order.client_order_id).is_some();
-        if of_earlier && on_start == Some(OnStart::Cancel) {
-            self.request_cancel(order.strategy, seq);
+        let strategy = order.strategy;
+        let closes_all = order.terms.close_position;
+        let closes_others = closes_all && self.is_shared(strategy, order.instrument());
+        if of_earlier && (on_start == Some(OnStart::Cancel) || closes_others) {
+            self.request_cancel(strategy, seq);
         }
         // If the journal was lost, a restored halt found no orders to cancel. They are cancelled
         // here.

@@ -46,6 +46,12 @@ impl Engine {
             })
     }
 
+    /// Whether an instrument is granted to another strategy too.
+    pub(crate) fn is_shared(&self, strategy: StrategyId, instrument: InstrumentId) -> bool {
+        self.others(strategy)
+            .any(|(other, _)| self.grants(other, instrument))
+    }
+
     /// Checks the documents' rules. The `pending` orders of the running callback in the instrument
     /// count as open.
     pub(crate) fn check_venue_rules(
@@ -346,8 +352,9 @@ impl Engine {
         Ok(())
     }
 
-    /// `closePosition` closes the whole position of the account: only a strategy that owns all of
-    /// it may use it.
+    /// `closePosition` closes the whole position of the account when the order triggers. So only a
+    /// strategy that owns all of the position may use it, and only where no other strategy can open
+    /// one meanwhile.
     pub(crate) fn check_sole_owner(
         &self,
         strategy: StrategyId,
@@ -356,7 +363,7 @@ impl Engine {
     ) -> Result<(), Rejection> {
         let account = self.ledgers.account.at(instrument, side).position.qty;
         let own = self.ledgers.strategies[usize::from(strategy.0)].at(instrument, side);
-        if account == own.position.qty {
+        if account == own.position.qty && !self.is_shared(strategy, instrument) {
             return Ok(());
         }
         let rule = Rule::ClosePositionShared;

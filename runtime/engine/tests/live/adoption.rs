@@ -7,11 +7,12 @@ use windvane_model::order_state::OrderState;
 use windvane_model::run_state::RunState;
 use windvane_model::state_report::{AccountTrade, OpenOrder};
 use windvane_model::{
-    ClientOrderId, Input, OrderStatus, Outcome, PositionSide, Reply, Request, Side, VenueOrderId,
+    ClientOrderId, Input, OrderStatus, OrderTerms, OrderType, Outcome, PositionSide, Price, Reply,
+    Request, Side, VenueOrderId,
 };
 
 use super::reconciliation::{qty, round, trade};
-use super::support::{Account, BTC, MM, fill, limit, report, update};
+use super::support::{Account, BTC, MM, config, fill, limit, report, update};
 use super::world::{booting, live_config, position, ready};
 
 #[test]
@@ -31,6 +32,27 @@ fn own_orders_of_an_earlier_process_are_adopted() {
     assert_eq!((own.position.qty, own.open_buy), (2, 4));
     account.update(update(id, Side::Buy, OrderStatus::Canceled, 6));
     assert!(account.engine.orders().is_empty());
+}
+
+#[test]
+fn an_adopted_order_that_closes_all_is_cancelled_if_another_strategy_has_the_instrument() {
+    for is_shared in [true, false] {
+        let mut config = config();
+        config.live = Some(live_config());
+        if !is_shared {
+            config.strategies[1].subscriptions.clear();
+        }
+        let mut account = Account::new(config);
+        account.engine.continue_folder(5);
+        let id = ClientOrderId::new("mm.5.1").unwrap();
+        let mut terms = OrderTerms::new(BTC, Side::Sell, OrderType::StopMarket);
+        (terms.stop_price, terms.close_position) = (Some(Price(950)), true);
+        let report = report(id, OrderStatus::New, 0);
+        account.begin();
+        round(&mut account, &[OpenOrder { report, terms }], &[], |_| {});
+        let canceled = |request: &Request| matches!(request, Request::Cancel { .. });
+        assert_eq!(account.sent.iter().any(canceled), is_shared);
+    }
 }
 
 /// An account that already holds 9 at the start: 4 from an order that is still open, 2 more of that

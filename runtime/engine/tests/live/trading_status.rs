@@ -463,10 +463,9 @@ fn the_block_of_a_symbol_counts_rejected_openings() {
     let is_reading = |request: &&Request| matches!(request, Request::Read(Subject::Rules { .. }));
     let readings = account.sent.iter().filter(is_reading).count();
     assert_eq!(readings, 1, "the venue may list it as TRADING now");
-    // `closePosition` opens nothing, so the symbol's status rule rejects it instead of the block.
+    // An exit opens nothing, so the symbol's status rule rejects it instead of the block.
     let mut close = limit(Side::Sell, 990, 1);
-    close.order_type = OrderType::StopMarket;
-    (close.qty, close.price, close.close_position) = (None, None, true);
+    close.reduce_only = true;
     assert_eq!(account.refusal_of(close), Some(Rule::SymbolStatus));
     let (_, state) = account.engine.blocks().next().unwrap();
     assert_eq!(state.not_sent, 3);

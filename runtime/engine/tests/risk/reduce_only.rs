@@ -3,9 +3,11 @@
 
 use windvane_model::input::Command;
 use windvane_model::rules::Rule;
-use windvane_model::{Input, OrderTerms, OrderType, PositionSide, Price, Request, Side};
+use windvane_model::{
+    ClientOrderId, Input, OrderStatus, OrderTerms, OrderType, PositionSide, Price, Request, Side,
+};
 
-use super::support::{Account, MM, OTHER, limit, market};
+use super::support::{Account, MM, OTHER, fill, limit, market};
 use super::{hold, refusal, with};
 
 fn reducing(side: Side, qty: i64) -> OrderTerms {
@@ -167,17 +169,37 @@ fn in_hedge_mode_a_pause_allows_closes() {
 
 #[test]
 fn close_position_is_only_for_the_sole_owner() {
-    let mut account = with(|_| {});
     let mut close = OrderTerms::new(super::BTC, Side::Sell, OrderType::StopMarket);
     close.stop_price = Some(Price(950));
     close.close_position = true;
-    hold(&mut account, MM, 10, 1);
-    assert_eq!(refusal(&mut account, MM, close), None);
-    hold(&mut account, OTHER, 1, 2);
+    let mut alone = with(|config| config.strategies[1].subscriptions.clear());
+    hold(&mut alone, MM, 10, 1);
+    assert_eq!(refusal(&mut alone, MM, close), None);
+    // A person bought more.
+    let by_hand = ClientOrderId::new("web-1").unwrap();
+    alone.update(fill(by_hand, Side::Buy, 2, 1, 1, OrderStatus::Filled));
     assert_eq!(
-        refusal(&mut account, MM, close),
+        refusal(&mut alone, MM, close),
         Some(Rule::ClosePositionShared)
     );
+}
+
+#[test]
+fn close_position_is_refused_where_another_strategy_may_open_a_position() {
+    let mut close = OrderTerms::new(super::BTC, Side::Sell, OrderType::StopMarket);
+    close.stop_price = Some(Price(950));
+    close.close_position = true;
+    let mut account = with(|_| {});
+    for qty in [0, 10] {
+        if qty > 0 {
+            hold(&mut account, MM, qty, 1);
+        }
+        assert_eq!(
+            refusal(&mut account, MM, close),
+            Some(Rule::ClosePositionShared)
+        );
+    }
+    assert_eq!(refusal(&mut account, MM, reducing(Side::Sell, 10)), None);
 }
 
 #[test]

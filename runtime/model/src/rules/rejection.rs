@@ -174,7 +174,7 @@ rules! {
         "In hedge mode closePosition cannot BUY on the LONG side or SELL on the SHORT side.";
 
     ClosePositionShared = 67, "CLOSE_POSITION.shared", -2022, "position" Against,
-        "closePosition closes the account's whole position, which is not this strategy's alone.";
+        "closePosition closes the account's whole position: another strategy has this instrument, or the position is not this strategy's alone. Use reduceOnly with a quantity.";
 
     CallbackRateMin = 70, "CALLBACK_RATE.min", -1130, "callbackRate" AtLeast,
         "callbackRate, in percent, is below 0.1.";
