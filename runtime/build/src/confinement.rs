@@ -46,6 +46,7 @@ impl StepPlan {
                 Network::None
             },
             processes: true,
+            shares_files: true,
         })
     }
 }

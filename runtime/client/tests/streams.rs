@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use common::{Scripted, Step, answer};
 use futures_util::{SinkExt, StreamExt};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
@@ -152,6 +152,34 @@ async fn a_stream_of_endless_empty_fragments_is_ended() {
         };
         assert_eq!(user(&mut stream).await, gap);
     }
+}
+
+#[tokio::test]
+async fn pings_of_a_venue_that_reads_no_answer_do_not_fill_the_memory() {
+    const PINGS: usize = 400_000;
+    let rest = Scripted::start(vec![key("one"), key("one")]).await;
+    let (ws, mut accepted) = sockets().await;
+    let client = Client::new(settings(&rest, &ws)).unwrap();
+    let _stream = client.user_stream(Surface::Spot).unwrap();
+    let peer = within(accepted.recv()).await.unwrap();
+    let (mut reads, mut writes) = peer.socket.into_inner().into_split();
+    // A PING of 100 bytes. The answer has 6 bytes more, with its mask.
+    let mut ping = [0x89, 100].to_vec();
+    ping.extend([b'p'; 100]);
+    let pings = ping.repeat(100);
+    for _ in 0..PINGS / 100 {
+        if writes.write_all(&pings).await.is_err() {
+            break;
+        }
+    }
+    writes.shutdown().await.unwrap();
+    let mut answers = 0;
+    let mut bytes = vec![0; 1 << 16];
+    while let Ok(read @ 1..) = within(reads.read(&mut bytes)).await {
+        answers += read / 106;
+    }
+    // What the buffers of the system and of the client hold, not one for each PING.
+    assert!(answers < PINGS / 2, "{answers}");
 }
 
 #[tokio::test]

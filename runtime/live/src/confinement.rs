@@ -155,8 +155,9 @@ fn of_run(config: &Config, files: &RunFiles, journal: Option<PathBuf>) -> Confin
     read.extend(secret_files(config));
     read.extend(config.venue.tls_roots.clone());
     let (sources, modules): (Vec<_>, Vec<_>) = paths(config).partition(|module| module.is_dir());
+    let builds = !sources.is_empty();
     read.extend(modules.iter().flat_map(|module| folders_of(module)));
-    if !sources.is_empty() {
+    if builds {
         // A build confines itself further.
         let build = BuildFolders::of(&sources);
         read.extend(build.read);
@@ -180,6 +181,7 @@ fn of_run(config: &Config, files: &RunFiles, journal: Option<PathBuf>) -> Confin
         execute,
         network: Network::Any,
         processes: true,
+        shares_files: builds,
     }
 }
 
@@ -192,6 +194,7 @@ fn of_watchdog(config: &Config) -> Confinement {
         execute: Vec::new(),
         network: Network::Any,
         processes: false,
+        shares_files: false,
     }
 }
 

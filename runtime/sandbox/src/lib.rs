@@ -16,6 +16,7 @@
 //!     execute: vec!["/usr".into()],
 //!     network: Network::Any,
 //!     processes: true,
+//!     shares_files: false,
 //! });
 //! println!("{in_force}");
 //! ```
@@ -68,6 +69,8 @@ pub struct Confinement {
     pub network: Network,
     /// Whether the process may start other programs. They inherit the confinement.
     pub processes: bool,
+    /// Whether the process may let other users read and start its files. Compilers do that.
+    pub shares_files: bool,
 }
 
 /// The network of a confined process.

@@ -11,7 +11,9 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-use crate::system_calls::{self, ALLOWED, LEAVE_GROUP, LEAVE_SESSION, REFUSED, START_PROGRAM};
+use crate::system_calls::{
+    self, ALLOWED, CHANGE_OWNER, LEAVE_GROUP, LEAVE_SESSION, REFUSED, START_PROGRAM,
+};
 use crate::{Confinement, Network};
 
 /// Rules by number of the call. A call without rules always matches.
@@ -42,7 +44,7 @@ impl<E: std::error::Error> From<E> for NotApplied {
 
 /// Applies the filters to all threads.
 pub(crate) fn apply(confinement: &Confinement) -> Result<(), NotApplied> {
-    apply_with(confinement, &[])
+    apply_with(confinement, CHANGE_OWNER)
 }
 
 /// The same for a build, which must also stay in its process group, so that all its processes can be
@@ -73,8 +75,10 @@ fn apply_with(confinement: &Confinement, also_refused: &[libc::c_long]) -> Resul
             architecture,
         )?);
     }
-    // Its flags are in memory, where a filter cannot read them. They could ask for a new namespace.
-    let unreadable = Rules::from([(libc::SYS_clone3, Vec::new())]);
+    // Their flags are in memory, where a filter cannot read them. They could ask for a new namespace, or
+    // for a file that runs with the rights of its owner.
+    let unreadable = [libc::SYS_clone3, libc::SYS_openat2];
+    let unreadable: Rules = unreadable.map(|call| (call, Vec::new())).into();
     filters.push(SeccompFilter::new(
         unreadable,
         SeccompAction::Allow,
@@ -119,6 +123,10 @@ fn refused(confinement: &Confinement, also_refused: &[libc::c_long]) -> Result<R
         of_clone.push(rule(&[(0, SeccompCmpOp::MaskedEq(flag), flag)])?);
     }
     rules.insert(libc::SYS_clone, of_clone);
+    for (call, process) in system_calls::OF_A_PROCESS {
+        rules.insert(call, vec![rule(&[(process, SeccompCmpOp::Ne, 0)])?]);
+    }
+    rules.extend(of_modes(confinement)?);
     // Input typed into the terminal of the user who started this process.
     let mut of_ioctl = Vec::new();
     for request in system_calls::TERMINAL_INPUT {
@@ -145,6 +153,34 @@ fn refused(confinement: &Confinement, also_refused: &[libc::c_long]) -> Result<R
         numbers.map(move |number| (number, rules.clone()))
     });
     Ok(rules.collect())
+}
+
+/// Rules about modes of files. Landlock does not limit changes of a mode, so a process could open the
+/// files of its user to other users, and leave programs that run as its user.
+fn of_modes(confinement: &Confinement) -> Result<Rules, NotApplied> {
+    let of_change = if confinement.shares_files {
+        system_calls::SET_USER_OR_GROUP
+    } else {
+        system_calls::SET_USER_OR_GROUP | system_calls::OF_OTHER_USERS
+    };
+    let create = u64::from(libc::O_CREAT.unsigned_abs());
+    let mut rules = Rules::new();
+    for one in system_calls::SET_MODE {
+        let bits = match one.creates {
+            Some(_) => system_calls::SET_USER_OR_GROUP,
+            None => of_change,
+        };
+        let each = (0..u64::BITS).map(|bit| 1 << bit);
+        let mut of_call = Vec::new();
+        for bit in each.filter(|bit| bits & bit != 0) {
+            let mut conditions = vec![(one.mode, SeccompCmpOp::MaskedEq(bit), bit)];
+            let creates = one.creates.into_iter();
+            conditions.extend(creates.map(|at| (at, SeccompCmpOp::MaskedEq(create), create)));
+            of_call.push(rule(&conditions)?);
+        }
+        rules.insert(one.call, of_call);
+    }
+    Ok(rules)
 }
 
 fn allowed() -> Result<Rules, NotApplied> {

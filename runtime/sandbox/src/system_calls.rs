@@ -71,6 +71,9 @@ pub(crate) const REFUSED: &[c_long] = &[
     libc::SYS_mknodat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_mknod,
+    // An older form of `open`.
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_creat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_iopl,
     #[cfg(target_arch = "x86_64")]
@@ -79,6 +82,82 @@ pub(crate) const REFUSED: &[c_long] = &[
     libc::SYS_modify_ldt,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_uselib,
+];
+
+/// Calls that change the owner or the attributes of a file. Landlock does not limit them.
+pub(crate) const CHANGE_OWNER: &[c_long] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    // setxattrat and removexattrat.
+    463,
+    466,
+];
+
+/// Bits of a mode with which a program runs with the rights of its owner or its group.
+pub(crate) const SET_USER_OR_GROUP: u64 = 0o6000;
+/// Bits of a mode that let other users use a file, and the bit for shared folders.
+pub(crate) const OF_OTHER_USERS: u64 = 0o1077;
+
+/// A call that sets the mode of a file.
+pub(crate) struct ModeCall {
+    pub(crate) call: c_long,
+    /// Position of the mode in its arguments.
+    pub(crate) mode: u8,
+    /// Position of its flags, if it creates a file only with one of them.
+    pub(crate) creates: Option<u8>,
+}
+
+impl ModeCall {
+    const fn change(call: c_long, mode: u8) -> Self {
+        Self {
+            call,
+            mode,
+            creates: None,
+        }
+    }
+
+    const fn open(call: c_long, flags: u8) -> Self {
+        Self {
+            call,
+            mode: flags + 1,
+            creates: Some(flags),
+        }
+    }
+}
+
+/// The calls that set the mode of a file. `creat` is one that [`REFUSED`] has.
+pub(crate) const SET_MODE: &[ModeCall] = &[
+    #[cfg(target_arch = "x86_64")]
+    ModeCall::change(libc::SYS_chmod, 1),
+    ModeCall::change(libc::SYS_fchmod, 1),
+    ModeCall::change(libc::SYS_fchmodat, 2),
+    // fchmodat2
+    ModeCall::change(452, 2),
+    #[cfg(target_arch = "x86_64")]
+    ModeCall::open(libc::SYS_open, 1),
+    ModeCall::open(libc::SYS_openat, 2),
+];
+
+/// Calls that change the limits or the priority of a process, and the position of its number in their
+/// arguments; 0 is the process itself. With a limit of processor time, one process can end another.
+pub(crate) const OF_A_PROCESS: [(c_long, u8); 7] = [
+    (libc::SYS_prlimit64, 0),
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_setpriority, 1),
+    (libc::SYS_ioprio_set, 1),
 ];
 
 /// Calls that start another program.
@@ -105,7 +184,6 @@ pub(crate) const ALLOWED: &[c_long] = &[
     libc::SYS_pwritev2,
     libc::SYS_lseek,
     libc::SYS_openat,
-    libc::SYS_openat2,
     libc::SYS_close,
     libc::SYS_close_range,
     libc::SYS_fstat,

@@ -4,10 +4,11 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -56,6 +57,7 @@ fn confinement(folder: &Path) -> Confinement {
             .to_vec(),
         network: Network::Any,
         processes: true,
+        shares_files: false,
     }
 }
 
@@ -119,7 +121,8 @@ fn a_started_program_is_confined_too() {
         assert_eq!(cat("read/file").stdout, b"read");
         assert!(!cat("outside/file").status.success());
         let program = folder.join("write/program");
-        fs::copy("/bin/cat", &program).unwrap();
+        fs::write(&program, fs::read("/bin/cat").unwrap()).unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o700)).unwrap();
         assert!(
             is_refused(Command::new(program).spawn()),
             "a written file is no program"
@@ -181,6 +184,43 @@ fn calls_into_other_processes_and_the_kernel_are_refused() {
                 let signal = rustix::process::kill_process(parent, rustix::process::Signal::CONT);
                 assert_eq!(signal.unwrap_err(), Errno::PERM);
             }
+        },
+    );
+}
+
+#[test]
+fn a_confined_process_opens_no_file_to_others_and_changes_no_other_process() {
+    in_own_process(
+        "a_confined_process_opens_no_file_to_others_and_changes_no_other_process",
+        |folder| {
+            let (outside, inside) = (folder.join("outside/file"), folder.join("write/file"));
+            confine(&confinement(folder));
+            for mode in [0o644, 0o620, 0o602, 0o4700, 0o2700, 0o1700] {
+                let mode = Permissions::from_mode(mode);
+                for path in [&outside, &inside] {
+                    assert!(is_refused(fs::set_permissions(path, mode.clone())));
+                }
+                let opened = fs::File::open(&inside).unwrap();
+                assert!(is_refused(opened.set_permissions(mode)));
+            }
+            fs::set_permissions(&inside, Permissions::from_mode(0o600)).unwrap();
+            for mode in [0o4700, 0o2700] {
+                let mut options = fs::File::options();
+                options.write(true).create_new(true).mode(mode);
+                assert!(is_refused(options.open(folder.join("write/program"))));
+            }
+            assert!(is_refused(std::os::unix::fs::chown(&inside, None, Some(1))));
+            let flags = rustix::fs::XattrFlags::empty();
+            let set = rustix::fs::setxattr(&inside, "user.name", b"value", flags);
+            assert_eq!(set.unwrap_err(), Errno::PERM);
+
+            let parent = Pid::from_raw(std::os::unix::process::parent_id().cast_signed());
+            let limit = rustix::process::getrlimit(rustix::process::Resource::Cpu);
+            let changed = rustix::process::prlimit(parent, rustix::process::Resource::Cpu, limit);
+            assert_eq!(changed.unwrap_err(), Errno::PERM);
+            let priority = rustix::process::setpriority_process(parent, 19);
+            assert_eq!(priority.unwrap_err(), Errno::PERM);
+            rustix::process::setpriority_process(None, 19).unwrap();
         },
     );
 }

@@ -28,6 +28,9 @@ use super::start::{self, StreamStartError};
 /// Longest message of a stream, bytes. The longest documented ones list all symbols and have less
 /// than 1 MiB.
 const FRAME_BYTES_MAX: usize = 8 << 20;
+/// Bytes that wait to be sent. A venue that sends PINGs and reads no answer must not fill the memory: the
+/// library then keeps the answer to the last PING alone.
+const WRITE_MAX: usize = 1 << 20;
 
 impl Client {
     /// Opens a WebSocket of a surface at `path`, on a task of the current tokio runtime. `notify`
@@ -160,6 +163,7 @@ async fn connect(dial: &Dial) -> Result<Socket, tungstenite::Error> {
     };
     let limits = WebSocketConfig::default()
         .read_buffer_size(READ_MAX)
+        .max_write_buffer_size(WRITE_MAX)
         .max_message_size(Some(FRAME_BYTES_MAX))
         .max_frame_size(Some(FRAME_BYTES_MAX));
     let (socket, _) = client_async_with_config(request, Bounded::new(stream), Some(limits)).await?;

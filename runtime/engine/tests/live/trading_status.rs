@@ -17,7 +17,9 @@ use windvane_model::{
     Request, Side, Surface, UserEvent,
 };
 
-use super::support::{Account, BTC, MM, OTHER, USDT, config, limit, refused, report, update};
+use super::support::{
+    Account, BTC, MM, OTHER, USDT, config, fill, limit, market, refused, report, update,
+};
 use super::world::{COUNTDOWN_MS, live_config, ready, ready_with};
 
 const FUTURES: Surface = Surface::Futures;
@@ -449,6 +451,9 @@ fn the_status_of_a_symbol_blocks_and_unblocks_it() {
 #[test]
 fn the_block_of_a_symbol_counts_rejected_openings() {
     let mut account = trusted();
+    let order = account.submit(MM, market(Side::Buy, 1));
+    let id = account.id(MM, order);
+    account.update(fill(id, Side::Buy, 1, 1, 1, OrderStatus::Filled));
     let status = SymbolStatus::Other("SETTLING".to_owned());
     account.handle(Input::SymbolStatus {
         instrument: BTC,
