@@ -27,7 +27,7 @@ const DEPENDENCIES: &[(&str, &str)] = &[
     ("engine", "evidence model supervision"),
     ("protocol", "model"),
     ("journal", "files model"),
-    ("host", "engine model"),
+    ("host", "engine files model"),
     ("sim", "model"),
     ("sim-market", "model protocol sim"),
     ("sim-server", "model protocol sim sim-market"),

@@ -103,15 +103,13 @@ impl Run {
             (Market::Recordings(playing), true)
         };
         open_files::warn_of_open_files(&config, &self.place.files());
-        confinement::confine_run(
-            &config,
-            &RunFiles {
-                files: self.place.files(),
-                out: self.out.clone(),
-                plays: matches!(market, Market::Recordings(_)),
-            },
-        )
-        .map_err(Failure::usage)?;
+        let files = RunFiles {
+            files: self.place.files(),
+            out: self.out.clone(),
+            plays: matches!(market, Market::Recordings(_)),
+        };
+        confinement::warn_of_readable_keys(&config, &files);
+        confinement::confine_run(&config, &files).map_err(Failure::usage)?;
         let begin = watchdog::ProcessArguments {
             arguments: self.place.arguments(),
         };

@@ -4,7 +4,7 @@
 //! file and the order of sync and rename are decided in one place. `config`, `recording`, `client`,
 //! `build`, `live` and `cli` read files of the user with it: only regular files, up to a stated
 //! length; all of them read the files of the data folder with it. `config`, `client`, `signer` and
-//! `admin` use it to open files with secrets and rules. `build` and `live` read the lines of their
+//! `admin` use it to open files with secrets and rules, and `host` to open native code. `build` and `live` read the lines of their
 //! child processes with it. It must not contain the format of any file.
 
 mod ancestors;

@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
+use windvane_files::{OF_OTHERS, PrivateError};
 
 use crate::error::LoadError;
 use crate::prepare::Prepared;
@@ -166,9 +167,10 @@ pub(crate) fn stored<N: Native>(
     ))
 }
 
-/// Opens a file of the cache and marks it as used: it gets a shared lock and the present time.
-fn lock(path: &Path) -> std::io::Result<File> {
-    let file = File::open(path)?;
+/// Opens a file of the cache that this user alone can have written, and marks it as used: it gets a shared
+/// lock and the present time.
+fn lock(path: &Path) -> Result<File, PrivateError> {
+    let file = windvane_files::open_private(path, OF_OTHERS)?;
     // If another process is about to remove it, this process keeps what it has opened.
     let _ = file.try_lock_shared();
     // Without it, the file only seems older.
@@ -197,13 +199,13 @@ impl Cache {
         }
         let meta = fs::symlink_metadata(&self.folder)
             .map_err(|e| format!("cannot read the compile cache {shown}: {e}"))?;
-        if meta.is_dir() && is_private(&meta) {
-            Ok(())
-        } else {
-            Err(format!(
+        if !(meta.is_dir() && is_private(&meta)) {
+            return Err(format!(
                 "the compile cache {shown} must be a folder of mode 0700"
-            ))
+            ));
         }
+        windvane_files::require_own_folder(&self.folder)
+            .map_err(|e| format!("the compile cache {shown} cannot be used: {e}"))
     }
 
     /// `None` if the file does not exist; an error if it exists but must not be used.
@@ -213,14 +215,12 @@ impl Cache {
     )]
     fn read<N: Native>(engine: &Engine, path: &Path) -> Result<Option<(N, File)>, String> {
         let unreadable = |e: std::io::Error| format!("cannot read {}: {e}", path.display());
-        // Before it is opened: opening a pipe would wait for its writer.
-        if path.symlink_metadata().is_ok() {
-            private_file(path)?;
-        }
         let file = match lock(path) {
             Ok(file) => file,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(unreadable(e)),
+            Err(PrivateError::Io(e)) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            Err(e) => return Err(format!("{} is not a private file: {e}", path.display())),
         };
         let mut bytes = Vec::new();
         let mut limited = (&file).take(NATIVE_BYTES_MAX);
@@ -232,26 +232,15 @@ impl Cache {
         //   `serialize` to a temporary file, which it renames when it is complete.
         // - The SHA-256 of the payload was checked on the bytes in memory that are passed here. So
         //   a torn or damaged file, or a change after the check, cannot get through.
-        // - Folder (0700) and file (0600) belong to one user, so no other user can have created
-        //   them. That user, or root, could also replace this program.
+        // - The opened file has mode 0600 and belongs to this user or to root, and nobody else can
+        //   put another one in its place (`open_private`). This user, or root, could also replace
+        //   this program.
         // - The name contains the compiler's compatibility hash. wasmtime also checks the version
         //   and settings in the payload, and returns an error.
         let native = unsafe { N::deserialize(engine, payload) };
         native
             .map(|native| Some((native, file)))
             .map_err(|e| e.to_string())
-    }
-}
-
-/// Checks that a file is regular, has mode 0600 and belongs to the owner of its folder.
-fn private_file(path: &Path) -> Result<(), String> {
-    let meta = fs::symlink_metadata(path).map_err(|e| e.to_string())?;
-    let folder = path.parent().and_then(|parent| fs::metadata(parent).ok());
-    let owned = folder.is_some_and(|folder| folder.uid() == meta.uid());
-    if meta.is_file() && owned && is_private(&meta) {
-        Ok(())
-    } else {
-        Err(format!("{} is not a private file", path.display()))
     }
 }
 

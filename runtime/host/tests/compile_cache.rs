@@ -125,6 +125,21 @@ fn a_folder_that_others_may_enter_is_not_used() {
 }
 
 #[test]
+fn a_folder_that_others_can_replace_is_not_used() {
+    let temp = tempfile::tempdir().unwrap();
+    let shared = temp.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+    let folder = shared.join("native");
+    let used = load(&folder, PathChoice::Direct);
+    assert!(
+        matches!(&used, CacheUse::Unusable(reason) if reason.contains("shared")),
+        "{used:?}"
+    );
+    assert!(files(&folder).is_empty());
+}
+
+#[test]
 fn temporary_files_of_a_killed_process_are_replaced() {
     let temp = tempfile::tempdir().unwrap();
     let folder = temp.path().join("native");

@@ -247,6 +247,18 @@ pub(crate) fn readable_keys(config: &Config, files: &RunFiles) -> Vec<PathBuf> {
     secrets_in(config, &of_run(config, files, None))
 }
 
+/// Logs which keys the trading process may read.
+pub fn warn_of_readable_keys(config: &Config, files: &RunFiles) {
+    for file in readable_keys(config, files) {
+        tracing::warn!(
+            file = %file.display(),
+            "the trading process may read this key, although only the signer needs it: a fault in that \
+             process could reveal it. Trading is not affected. Move the key out of /etc and of the \
+             folders of the configuration and of modules"
+        );
+    }
+}
+
 /// The secrets of the account in the files and folders that may be used.
 fn secrets_in(config: &Config, confinement: &Confinement) -> Vec<PathBuf> {
     let Confinement {
