@@ -303,6 +303,21 @@ fn keys_come_from_a_descriptor_and_a_credential() {
 }
 
 #[test]
+fn a_run_keeps_its_native_code_in_its_data_folder() {
+    let setup = Setup::new("68");
+    let cache = setup.venue.folder().join("cache");
+    let launch = setup.launch.clone();
+    let mut instance = launch
+        .env("XDG_CACHE_HOME", cache.to_str().unwrap())
+        .start();
+    instance.ready();
+    let native = fs::read_dir(setup.launch.data().join("compiled")).unwrap();
+    assert_eq!(native.count(), 1);
+    assert!(!cache.exists(), "a run has no right to write there");
+    assert_eq!(instance.terminate().code(), Some(0));
+}
+
+#[test]
 fn a_confined_run_works_without_a_cache_folder() {
     let setup = Setup::new("77");
     let launch = setup.launch.clone();

@@ -22,7 +22,7 @@ pub fn folder() -> Result<PathBuf, BuildError> {
 }
 
 /// The folder of native code.
-pub fn compiled() -> Option<PathBuf> {
+pub(super) fn compiled() -> Option<PathBuf> {
     folder().ok().map(|folder| folder.join("compiled"))
 }
 

@@ -32,9 +32,7 @@ use rules::Source;
 use sha2::{Digest, Sha256};
 use windvane_host::ContractVersion;
 
-pub use cache::{
-    compiled as compiled_folder, folder as cache_folder, remove_toolchains, write_whole,
-};
+pub use cache::{folder as cache_folder, remove_toolchains, write_whole};
 pub use command::NOT_STARTED;
 pub use confinement::StepPlan;
 pub use error::BuildError;

@@ -114,13 +114,10 @@ fn report(in_force: &InForce) {
 
 /// Folders that a run creates. The confinement can name only what exists.
 fn created(config: &Config, files: &RunFiles) -> Vec<PathBuf> {
-    // Without sources, only native code is written there. A toolchain of the cache runs unconfined.
+    // Builds have their toolchain there. The native code of a run is in its data folder: what other commands
+    // execute must not be writable.
     let builds = paths(config).any(|module| module.is_dir());
-    let cache = if builds {
-        windvane_build::cache_folder().ok()
-    } else {
-        windvane_build::compiled_folder()
-    };
+    let cache = windvane_build::cache_folder().ok().filter(|_| builds);
     let mut folders: Vec<PathBuf> = cache.into_iter().collect();
     folders.extend(files.out.clone());
     if files.plays {
@@ -139,10 +136,6 @@ fn of_run(config: &Config, files: &RunFiles, journal: Option<PathBuf>) -> Confin
     write.push(config.run.data_dir.clone());
     // It may be on another disk.
     write.extend(journal);
-    // Without a cache folder, native code goes into a temporary one.
-    if !windvane_build::compiled_folder().is_some_and(|folder| folder.is_dir()) {
-        write.push(std::env::temp_dir());
-    }
     // Name servers may be configured elsewhere.
     read.extend(folders_of(Path::new("/etc/resolv.conf")));
     // Folders of systemd: sockets of the service, and its secrets.

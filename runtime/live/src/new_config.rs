@@ -98,7 +98,7 @@ pub fn read(
         let what_to_do = what_to_do.to_owned();
         return Err(Refused { error, what_to_do }.into());
     }
-    let guests = modules::load(&config, &mut |step| tracing::info!(step, "building"));
+    let guests = modules::load_for_run(&config, &mut |step| tracing::info!(step, "building"));
     let guests = guests.map_err(|error| Refused {
         error: error.to_string(),
         what_to_do: "fix the module and run windvane reload again; nothing was changed".to_owned(),

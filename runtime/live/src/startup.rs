@@ -81,7 +81,7 @@ pub async fn start(
     } = parts;
     let guests = blocking({
         let config = config.clone();
-        move || modules::load(&config, &mut |step| tracing::info!(step, "building"))
+        move || modules::load_for_run(&config, &mut |step| tracing::info!(step, "building"))
     });
     let guests = guests.await??;
     admin_channel.report_progress("opening the journal");

@@ -16,7 +16,7 @@ pub struct Loader {
     host: Host,
     options: HostOptions,
     compile: Compile,
-    /// The cache of this loader alone, if the user's cannot be used. It is removed with the loader.
+    /// The cache of this loader alone, if the intended one cannot be used. It is removed with the loader.
     _own_cache: Option<Arc<tempfile::TempDir>>,
 }
 
@@ -26,7 +26,17 @@ impl Loader {
     /// # Errors
     /// This machine cannot run WebAssembly modules.
     pub fn new(compile: Compile) -> Result<Self, HostError> {
-        let mut folder = crate::cache::compiled();
+        Self::with_cache(compile, crate::cache::compiled())
+    }
+
+    /// A loader with this folder for native code.
+    ///
+    /// # Errors
+    /// This machine cannot run WebAssembly modules.
+    pub(super) fn with_cache(
+        compile: Compile,
+        mut folder: Option<PathBuf>,
+    ) -> Result<Self, HostError> {
         let mut own_cache = None;
         // In one process, a load can do without a cache. Two processes need one.
         if program().is_some() && !folder.as_deref().is_some_and(is_usable) {

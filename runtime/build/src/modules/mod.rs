@@ -129,13 +129,37 @@ pub fn refuse_sources(config: &Config, on_loopback: bool) -> Result<(), ModuleEr
     }
 }
 
+/// The folder of a run's native code, in its data folder.
+const COMPILED: &str = "compiled";
+
 /// Loads the modules of all configured strategies for trading. `building` receives each step of a
 /// build. The instruments for `start` are still empty in the result.
 ///
 /// # Errors
 /// The first module that cannot be loaded.
 pub fn load(config: &Config, building: &mut dyn FnMut(&str)) -> Result<Vec<Guest>, ModuleError> {
-    let loader = Loader::new(config.compile)?;
+    load_with(&Loader::new(config.compile)?, config, building)
+}
+
+/// Loads them for a live or paper run. Its native code is in its data folder: a run that was taken over
+/// must not be able to write native code that other commands execute.
+///
+/// # Errors
+/// The first module that cannot be loaded.
+pub fn load_for_run(
+    config: &Config,
+    building: &mut dyn FnMut(&str),
+) -> Result<Vec<Guest>, ModuleError> {
+    let folder = config.run.data_dir.join(COMPILED);
+    let loader = Loader::with_cache(config.compile, Some(folder))?;
+    load_with(&loader, config, building)
+}
+
+fn load_with(
+    loader: &Loader,
+    config: &Config,
+    building: &mut dyn FnMut(&str),
+) -> Result<Vec<Guest>, ModuleError> {
     let rules = BuildRules::of(config);
     let mut guests = Vec::new();
     // Strategies with the same module share one build.
@@ -157,7 +181,7 @@ pub fn load(config: &Config, building: &mut dyn FnMut(&str)) -> Result<Vec<Guest
         let grant = granted.map_or(Grant::Described, |names| {
             Grant::Only(names.iter().copied().collect())
         });
-        let loaded = Guest::load_with(&loader, name, Arc::clone(module), made, grant);
+        let loaded = Guest::load_with(loader, name, Arc::clone(module), made, grant);
         let mut guest = loaded.map_err(|source| ModuleError::Load {
             strategy: name.to_owned(),
             source,
