@@ -1,12 +1,12 @@
-//! Builds strategies from source into components that the host accepts. The tests use an installed
-//! compiler for WebAssembly. They do not create one, because that would need a network.
+//! Builds strategies from source into components that the host accepts. The first test that needs a
+//! compiler for WebAssembly makes one, as the first build of a user does.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 
-use windvane_build::{BuildError, BuildRules, Toolchain, build};
+use windvane_build::{BuildError, BuildRules, build};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -15,16 +15,13 @@ fn repository() -> PathBuf {
         .unwrap()
 }
 
-/// Whether there is a compiler. If not, prints that the test is skipped.
-fn has_compiler(test: &str) -> bool {
-    let found = Toolchain::find(&repository()).unwrap().is_some();
-    if !found {
-        println!(
-            "{test}: skipped, no compiler for wasm32-unknown-unknown; `windvane build \
-             strategies/market_maker` creates one"
-        );
-    }
-    found
+/// Makes a compiler for WebAssembly if this machine has none.
+fn make_compiler() {
+    let sample = repository().join("strategies/grid");
+    build(&sample, &BuildRules::default(), &mut |line| {
+        println!("{line}")
+    })
+    .unwrap();
 }
 
 fn project(name: &str, source: &str) -> tempfile::TempDir {
@@ -41,9 +38,7 @@ fn project(name: &str, source: &str) -> tempfile::TempDir {
 
 #[test]
 fn the_sample_strategies_become_components() {
-    if !has_compiler("the_sample_strategies_become_components") {
-        return;
-    }
+    make_compiler();
     for name in ["market_maker", "ema_cross", "grid"] {
         let dir = repository().join("strategies").join(name);
         let built = build(&dir, &BuildRules::default(), &mut |line| println!("{line}")).unwrap();
@@ -76,9 +71,7 @@ pub extern "C" fn on_event(_: i64, _: i64, _: i32, _: i32, _: i32, _: i64, _: i6
 
 #[test]
 fn an_old_sdk_is_refused_with_the_path_of_its_manifest() {
-    if !has_compiler("an_old_sdk_is_refused_with_the_path_of_its_manifest") {
-        return;
-    }
+    make_compiler();
     let dir = project("old", OLD);
     let error = build(dir.path(), &BuildRules::default(), &mut |_| {}).unwrap_err();
     let text = error.to_string();
@@ -90,9 +83,7 @@ fn an_old_sdk_is_refused_with_the_path_of_its_manifest() {
 
 #[test]
 fn a_compile_error_shows_the_output_of_the_compiler() {
-    if !has_compiler("a_compile_error_shows_the_output_of_the_compiler") {
-        return;
-    }
+    make_compiler();
     let dir = project("broken", "pub fn f() -> u32 { \"no number\" }\n");
     let error = build(dir.path(), &BuildRules::default(), &mut |_| {}).unwrap_err();
     let BuildError::Compile { package, tail } = &error else {
@@ -177,9 +168,7 @@ fn report_in(folder: &Path) -> Option<String> {
 
 #[test]
 fn a_build_script_reaches_no_keys_and_no_data() {
-    if !has_compiler("a_build_script_reaches_no_keys_and_no_data") {
-        return;
-    }
+    make_compiler();
     let place = tempfile::tempdir().unwrap();
     let path = |name: &str| place.path().join(name);
     for folder in ["data", "keys", "cache/windvane/compiled"] {
@@ -294,9 +283,7 @@ fn a_build_script_reaches_no_keys_and_no_data() {
 
 #[test]
 fn a_module_without_the_contract_is_refused() {
-    if !has_compiler("a_module_without_the_contract_is_refused") {
-        return;
-    }
+    make_compiler();
     let dir = project(
         "foreign",
         "#[unsafe(no_mangle)]\npub extern \"C\" fn f() -> i32 { 1 }\n",

@@ -186,10 +186,9 @@ fn base(
     if !url.username().is_empty() || url.password().is_some() {
         return Err(refuse("it names a user".to_owned()));
     }
-    // Only requests to the info endpoint are not signed.
-    if surface != Surface::Rpc && url.scheme() == schemes[0] && !is_loopback(&url) {
+    if url.scheme() == schemes[0] && !is_loopback(&url) {
         let reason = format!(
-            "without TLS anybody between could read and change orders; only a host of this machine \
+            "without TLS anybody between could read and change orders and positions; only a host of this machine \
              (127.0.0.1, localhost) is reached without it, so use {}://",
             schemes[1]
         );
@@ -247,6 +246,9 @@ mod tests {
             let refused = Addresses::default().rest(Surface::Spot, bad).unwrap_err();
             assert!(refused.to_string().starts_with("spot.rest = "), "{refused}");
         }
+        // A run may read its account there.
+        let info = Addresses::default().rest(Surface::Rpc, "http://host");
+        assert!(info.is_err());
         let refused = Addresses::default().user_ws(Surface::Spot, "http://host");
         let refused = refused.unwrap_err().to_string();
         assert!(refused.starts_with("spot.user_ws = "), "{refused}");
