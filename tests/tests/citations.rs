@@ -432,6 +432,13 @@ fn every_known_limit_says_what_it_costs_and_how_it_is_noticed() {
         // A limit that costs nothing needs no notice.
         assert!(!notice.is_empty() || cost.starts_with("Nothing"), "{row}");
     }
+    let findings = rows_below_headings(section(page, "## Findings of independent exchanges"));
+    assert!(!findings.is_empty());
+    for row in findings {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        assert!(cells.len() == 6, "not four cells: {row}");
+        assert!(cells[1..5].iter().all(|cell| !cell.is_empty()), "{row}");
+    }
 }
 
 /// The section of a page with this heading, up to the next heading of its level.

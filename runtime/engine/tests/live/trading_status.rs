@@ -13,8 +13,8 @@ use windvane_model::run_state::RunState;
 use windvane_model::state_report::{StateReport, Subject};
 use windvane_model::trading::TradingBlock;
 use windvane_model::{
-    Amount, ClientOrderId, Input, InstrumentId, Notice, OrderSeq, OrderStatus, OrderType, Outcome,
-    Request, Side, Surface, UserEvent,
+    Amount, ClientOrderId, Input, InstrumentId, Notice, OrderSeq, OrderStatus, Outcome, Request,
+    Side, Surface, UserEvent,
 };
 
 use super::support::{
