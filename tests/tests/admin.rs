@@ -397,3 +397,31 @@ fn a_long_data_folder_has_a_socket_too() {
     assert_eq!(instance.terminate().code(), Some(0));
     assert!(!data.join("admin.sock").exists());
 }
+
+#[test]
+fn a_halt_during_a_start_is_answered_and_kept() {
+    let venue = Venue::start(&["--seed", "95"]);
+    // It accepts connections, and answers nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let launch = Launch::new(&venue, &venue.folder().join("data")).modules(&["market_maker"]);
+    let address = silent.local_addr().unwrap();
+    let unanswered = launch
+        .clone()
+        .set(&format!("venue.futures.rest=http://{address}"));
+    let mut instance = unanswered.start();
+    instance.until("status", &|status| {
+        let reason = status["reason"].as_str().unwrap_or_default();
+        reason.contains("reading the venue's clock")
+    });
+    let halted = instance.done(&["halt"]);
+    assert_eq!(halted["state"], "halted");
+    assert_eq!(halted["durable"], true);
+    let pending = halted["pending"].as_str().unwrap();
+    assert!(pending.contains("still starts"), "{pending}");
+    instance.kill();
+    // The venue answers the next process, which is halted from its begin.
+    let mut instance = launch.start();
+    instance.until("status", &|status| status["state"] == "halted");
+    assert_eq!(venue.account()["accepted"]["total"], 0);
+    assert_eq!(instance.terminate().code(), Some(0));
+}

@@ -320,7 +320,7 @@ streams = ["book"]
     let launch = Launch::new(&venue, &venue.folder().join("data"))
         .config(&file)
         .set(&format!("strategy.0.module={}", module.display()));
-    let mut instance = started(&launch, &venue);
+    let instance = started(&launch, &venue);
     // More cancels than a socket has room for. The countdown cannot have cancelled them.
     wait("hundreds of orders rest", || open(&venue) >= 390);
     assert_eq!(instance.done(&["halt"])["state"], "halted");

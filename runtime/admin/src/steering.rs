@@ -4,6 +4,7 @@
 //! command takes their places. A `resume` that waits is refused when such a command overtakes it, so
 //! that it cannot end what was commanded after it.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -32,6 +33,8 @@ pub struct SteerSender {
 pub struct SteerReceiver {
     reducing: Receiver<Numbered>,
     others: Receiver<Numbered>,
+    /// Commands that were received before, and must be carried out first.
+    postponed: VecDeque<Steer>,
     /// The number of the last command that reduces risk.
     last_reducing: u64,
     wake: Arc<OnceLock<Wake>>,
@@ -56,6 +59,7 @@ pub fn steering() -> (SteerSender, SteerReceiver) {
     let receiver = SteerReceiver {
         reducing: of_reducing,
         others: of_others,
+        postponed: VecDeque::new(),
         last_reducing: 0,
         wake,
     };
@@ -92,6 +96,9 @@ impl SteerReceiver {
 
     /// The next command, if one waits. Commands that reduce risk come first.
     pub fn try_recv(&mut self) -> Option<Steer> {
+        if let Some(steer) = self.postponed.pop_front() {
+            return Some(steer);
+        }
         loop {
             if let Ok((number, steer)) = self.reducing.try_recv() {
                 self.last_reducing = self.last_reducing.max(number);
@@ -102,6 +109,18 @@ impl SteerReceiver {
                 return Some(steer);
             }
         }
+    }
+
+    /// The next command that sets a kill switch; waits for it. `None` once all senders are gone.
+    pub async fn recv_kill_switch(&mut self) -> Option<Steer> {
+        let (number, steer) = self.reducing.recv().await?;
+        self.last_reducing = self.last_reducing.max(number);
+        Some(steer)
+    }
+
+    /// Keeps a command, to be received again before all others.
+    pub fn postpone(&mut self, steer: Steer) {
+        self.postponed.push_back(steer);
     }
 
     /// The next command; waits for it. `None` once all senders are gone.

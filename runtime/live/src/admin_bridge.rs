@@ -10,10 +10,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use windvane_admin::view::Status;
 use windvane_admin::{
-    Heartbeat, Metrics, Published, Served, Server, Settings, SteerReceiver, SteerSender, Tcp,
-    Token, steering,
+    Heartbeat, Metrics, Published, Served, Server, Settings, SteerSender, Tcp, Token, steering,
 };
+use windvane_journal::Directory;
 
+use super::boot_commands::BootCommands;
 use super::error::LiveError;
 use super::show::mode as mode_shown;
 use windvane_config::{Config, Mode, Secret};
@@ -40,7 +41,7 @@ pub struct AdminBridge {
 /// The engine's side.
 pub struct AdminChannel {
     pub publish: watch::Sender<Arc<Published>>,
-    pub commands: SteerReceiver,
+    pub commands: BootCommands,
     pub heartbeat: Heartbeat,
     /// When the process started.
     pub started: Instant,
@@ -48,19 +49,33 @@ pub struct AdminChannel {
     pub since_ms: i64,
 }
 
-impl AdminChannel {
-    /// Logs and publishes the progress of the start.
-    pub fn report_progress(&self, reason: &str) {
+/// Shows the progress of a start.
+#[derive(Clone, Debug)]
+pub struct StartProgress(watch::Sender<Arc<Published>>);
+
+impl StartProgress {
+    /// Logs and publishes it.
+    pub fn report(&self, reason: &str) {
         tracing::info!("{reason}");
-        self.publish.send_modify(|published| {
+        self.0.send_modify(|published| {
             reason.clone_into(&mut Arc::make_mut(published).status.reason);
         });
     }
 }
 
+impl AdminChannel {
+    /// What shows the progress of the start.
+    pub fn progress(&self) -> StartProgress {
+        StartProgress(self.publish.clone())
+    }
+}
+
 impl AdminBridge {
     /// Starts the admin server.
-    pub async fn open(config: &Config) -> Result<(Self, AdminChannel), LiveError> {
+    pub async fn open(
+        config: &Config,
+        directory: &Arc<Directory>,
+    ) -> Result<(Self, AdminChannel), LiveError> {
         let data_dir = &config.run.data_dir;
         let file = data_dir.join(TOKEN_FILE);
         let mut settings = Settings::new(data_dir);
@@ -99,6 +114,7 @@ impl AdminBridge {
             publish: publish.clone(),
             started,
         };
+        let commands = BootCommands::start(commands, Arc::clone(directory))?;
         let admin_channel = AdminChannel {
             publish,
             commands,

@@ -13,7 +13,7 @@ use windvane_protocol::Assets;
 use windvane_protocol::adapter::{FuturesAccount, Names};
 use windvane_session::{PublicStreams, Requests, weights};
 
-use super::admin_bridge::AdminChannel;
+use super::admin_bridge::StartProgress;
 use super::blocking::blocking;
 use super::clock::Clock;
 use super::error::LiveError;
@@ -63,7 +63,7 @@ impl Environment {
         config: &Config,
         market: Market,
         names: &[InstrumentName],
-        (directory, admin_channel): (&Arc<Directory>, &AdminChannel),
+        (directory, progress): (&Arc<Directory>, &StartProgress),
     ) -> Result<(Self, Discovered), LiveError> {
         let (settings, signer) = match market {
             Market::Venue(settings, signer) => (*settings, signer),
@@ -77,11 +77,10 @@ impl Environment {
         bans::keep(&client, directory);
         bans::heed(&client, &config.run.data_dir);
         bans::sit_out(&client, &startup_steps::surfaces(names), |text| {
-            admin_channel.report_progress(text);
+            progress.report(text);
         })
         .await;
-        admin_channel
-            .report_progress("reading the venue's clock and instruments; no order is sent yet");
+        progress.report("reading the venue's clock and instruments; no order is sent yet");
         let surfaces = startup_steps::surfaces(names);
         let wants = || {
             surfaces

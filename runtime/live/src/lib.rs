@@ -10,6 +10,7 @@ mod admin_bridge;
 mod applied;
 pub mod bans;
 mod blocking;
+mod boot_commands;
 mod call_watch;
 mod cancels;
 pub mod check;
@@ -100,7 +101,7 @@ pub async fn run(
     let mut signals = Signals::new()?;
     let mut hangups = signal(SignalKind::hangup())?;
     let notifier = Notifier::from_env()?;
-    let (admin_bridge, admin_channel) = AdminBridge::open(config).await?;
+    let (admin_bridge, admin_channel) = AdminBridge::open(config, &directory).await?;
     notifier.ready();
     let known = OnceLock::new();
     let parts = startup::StartupParts {

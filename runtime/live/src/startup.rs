@@ -79,12 +79,13 @@ pub async fn start(
         take_over,
         known,
     } = parts;
+    let progress = admin_channel.progress();
     let guests = blocking({
         let config = config.clone();
         move || modules::load_for_run(&config, &mut |step| tracing::info!(step, "building"))
     });
     let guests = guests.await??;
-    admin_channel.report_progress("opening the journal");
+    progress.report("opening the journal");
     let (ready, recovered) = blocking({
         let directory = Arc::clone(&directory);
         move || windvane_journal::open(directory)
@@ -97,9 +98,9 @@ pub async fn start(
     }
     let names = assembly::instrument_names(config);
     if matches!(market, Market::Recordings(_)) {
-        admin_channel.report_progress("opening the recordings");
+        progress.report("opening the recordings");
     }
-    let by = (&directory, &admin_channel);
+    let by = (&directory, &progress);
     let (environment, found) = Environment::prepare(config, market, &names, by).await?;
     let prepared = Prepared {
         config,
@@ -111,7 +112,7 @@ pub async fn start(
         read_config,
         take_over,
     };
-    admin_channel.report_progress("restoring the state from the journal; no order is sent yet");
+    progress.report("restoring the state from the journal; no order is sent yet");
     prepared.launch(guests, ready, left, admin_channel)
 }
 
@@ -241,7 +242,7 @@ impl Prepared<'_> {
         let journal = begin_journal(&launched.first, ready, &mailbox)?;
         self.make_own(foreign.and(Some(launched.kill_switch.file_content())));
         log_unowned(config.run.mode, &unowned_positions);
-        let services = self.services(admin_channel, mailbox.clone(), kill_switch_file);
+        let services = self.services(admin_channel, mailbox.clone(), kill_switch_file)?;
         let keeper = self.watchdog(epoch, &mailbox)?;
         let services = Services { keeper, ..services };
         cores::warn(config.run.busy_poll);
@@ -365,17 +366,20 @@ impl Prepared<'_> {
         admin_channel: AdminChannel,
         mailbox: Mailbox,
         kill_switch_file: KillSwitchFile,
-    ) -> Services {
+    ) -> Result<Services, LiveError> {
+        let commands = admin_channel.commands.end().ok_or(LiveError::Broken)?;
         let wakes = mailbox.clone();
-        admin_channel.commands.wake_by(move || wakes.nudge());
-        Services {
+        commands.wake_by(move || wakes.nudge());
+        // Commands that came during the start wait.
+        mailbox.nudge();
+        Ok(Services {
             handle: Handle::current(),
             client: self.environment.client(),
             mode: self.config.run.mode,
             surfaces: startup_steps::surfaces(&self.names),
             mailbox,
             publish: admin_channel.publish,
-            commands: admin_channel.commands,
+            commands,
             heartbeat: admin_channel.heartbeat,
             directory: Arc::clone(&self.directory),
             keep: retention::keep(&self.config.journal),
@@ -392,7 +396,7 @@ impl Prepared<'_> {
                 .environment
                 .signer()
                 .map(|signer| signer.reach().clone()),
-        }
+        })
     }
 }
 
