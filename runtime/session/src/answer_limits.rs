@@ -117,14 +117,14 @@ mod tests {
         let mut limits = AnswerLimits::default();
         let start = Time::from_millis(1_700_000_000_000);
         for _ in 0..40 {
-            assert_eq!(limits.take(start, FIRST, &[ACCEPTED; 100]), Ok(()));
+            assert_eq!(limits.take(start, FIRST, &vec![ACCEPTED; 100]), Ok(()));
         }
         let more = limits.take(start, FIRST, &[ACCEPTED]);
         assert_eq!(more, Err(AnswerLimit::Orders));
         assert_eq!(limits.take(start, SECOND, &[ACCEPTED]), Ok(()));
         let timer = Intent::CancelTimer { token: 0 };
         assert_eq!(limits.take(start, FIRST, &[timer]), Ok(()));
-        let later = limits.take(start.plus_ms(1_000), FIRST, &[ACCEPTED; 1_000]);
+        let later = limits.take(start.plus_ms(1_000), FIRST, &vec![ACCEPTED; 1_000]);
         assert_eq!(later, Ok(()));
     }
 
@@ -136,7 +136,8 @@ mod tests {
             rejection: Rule::Degraded.plain(),
         };
         let start = Time::from_millis(1_700_000_000_000);
-        let answers = (0..400).take_while(|_| limits.take(start, FIRST, &[refused; 1_000]).is_ok());
+        let answers =
+            (0..400).take_while(|_| limits.take(start, FIRST, &vec![refused; 1_000]).is_ok());
         assert_eq!(
             answers.count(),
             263,
