@@ -13,7 +13,7 @@ const BYTES: Rate = Rate {
 };
 /// Orders of one strategy that the engine accepts, whether they leave or not. The venue allows far fewer.
 const ORDERS: Rate = Rate {
-    per_second: 1_000,
+    per_second: 200,
     burst: 4_000,
 };
 /// Estimated size of a record with an order, accepted or refused, in bytes.
@@ -39,7 +39,7 @@ impl AnswerLimit {
                  16 MiB at once; let it wait after a refused order"
             }
             Self::Orders => {
-                "it placed too many orders: more than 1,000 a second, after 4,000 at once; let it wait after \
+                "it placed too many orders: more than 200 a second, after 4,000 at once; let it wait after \
                  an order that ended"
             }
         }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(limits.take(start, SECOND, &[ACCEPTED]), Ok(()));
         let timer = Intent::CancelTimer { token: 0 };
         assert_eq!(limits.take(start, FIRST, &[timer]), Ok(()));
-        let later = limits.take(start.plus_ms(1_000), FIRST, &vec![ACCEPTED; 1_000]);
+        let later = limits.take(start.plus_ms(5_000), FIRST, &vec![ACCEPTED; 1_000]);
         assert_eq!(later, Ok(()));
     }
 
