@@ -70,6 +70,11 @@ impl Venue {
         self.folder.path().join("venue.json")
     }
 
+    /// The id of its process.
+    pub fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+
     /// The temporary folder of this venue.
     pub fn folder(&self) -> &Path {
         self.folder.path()

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use windvane_tests::binary;
 use windvane_tests::instance::{Instance, verb_in};
 use windvane_tests::launch::Launch;
+use windvane_tests::processes;
 use windvane_tests::venue::Venue;
 
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -401,14 +402,10 @@ fn a_long_data_folder_has_a_socket_too() {
 #[test]
 fn a_halt_during_a_start_is_answered_and_kept() {
     let venue = Venue::start(&["--seed", "95"]);
-    // It accepts connections, and answers nothing.
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let launch = Launch::new(&venue, &venue.folder().join("data")).modules(&["market_maker"]);
-    let address = silent.local_addr().unwrap();
-    let unanswered = launch
-        .clone()
-        .set(&format!("venue.futures.rest=http://{address}"));
-    let mut instance = unanswered.start();
+    // The system accepts its connections, and nothing is answered.
+    processes::signal(&venue.pid(), "-STOP");
+    let mut instance = launch.start();
     instance.until("status", &|status| {
         let reason = status["reason"].as_str().unwrap_or_default();
         reason.contains("reading the venue's clock")
@@ -419,6 +416,7 @@ fn a_halt_during_a_start_is_answered_and_kept() {
     let pending = halted["pending"].as_str().unwrap();
     assert!(pending.contains("still starts"), "{pending}");
     instance.kill();
+    processes::signal(&venue.pid(), "-CONT");
     // The venue answers the next process, which is halted from its begin.
     let mut instance = launch.start();
     instance.until("status", &|status| status["state"] == "halted");
