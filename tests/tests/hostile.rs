@@ -35,6 +35,12 @@ fn config(folder: &Path, hostile: &Hostile) {
     VICTIM.write(&folder.join("victim.wasm"));
     let base = include_str!("../../configs/live-sim.toml");
     let base = base.split("[[strategy]]").next().unwrap();
+    // With this limit, a strategy could not place orders without end.
+    let base: Vec<_> = base
+        .lines()
+        .filter(|line| !line.starts_with("max_orders_per_minute"))
+        .collect();
+    let base = base.join("\n");
     let (section, folder_name) = (hostile.section(&module), folder.display());
     let text = format!(
         r#"{base}{section}
