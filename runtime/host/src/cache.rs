@@ -149,6 +149,7 @@ pub(crate) fn stored<N: Native>(
     let cache = cache.ok_or_else(|| {
         failed(
             "there is no folder for native code that only this user may enter: run chmod 700 on \
+             `compiled` in the data folder, or for a command without one on \
              $XDG_CACHE_HOME/windvane/compiled (~/.cache/windvane/compiled)"
                 .to_owned(),
         )

@@ -151,6 +151,10 @@ pub fn load_for_run(
     building: &mut dyn FnMut(&str),
 ) -> Result<Vec<Guest>, ModuleError> {
     let folder = config.run.data_dir.join(COMPILED);
+    // In a copy of a data folder, others may look into it, and its native code is made again. A failure shows
+    // when the folder is used.
+    let _ = windvane_files::folder(&folder);
+    let _ = windvane_files::own_folder(&folder);
     let loader = Loader::with_cache(config.compile, Some(folder))?;
     load_with(&loader, config, building)
 }
