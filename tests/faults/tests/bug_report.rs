@@ -7,8 +7,34 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use windvane_tests::binary;
+use windvane_tests::guest::Guest;
 use windvane_tests::launch::Launch;
 use windvane_tests::venue::Venue;
+
+/// Two orders at a time, far from the market, so that only the test fills them.
+const CONFIG: &str = r#"
+[run]
+mode = "live"
+
+[risk]
+max_open_orders = 2
+
+[[strategy]]
+id = "far"
+module = "far.wasm"
+instruments = ["futures:BTCUSDT"]
+streams = ["book"]
+"#;
+
+/// Buys a twentieth below the bid at each top of the book.
+const FAR_ORDERS: Guest<'static> = Guest {
+    on_event: "(if (i32.eq (local.get $kind) (i32.const 2)) (then
+        (local.set $bid (i64.sub (local.get $a) (i64.div_s (local.get $a) (i64.const 20))))
+        (drop (call $submit (i32.const 0) (i32.const 0x10) (i64.const 10)
+          (i64.sub (local.get $bid) (i64.rem_s (local.get $bid) (i64.const 1000)))
+          (i64.const 0) (i64.const 0) (i32.const 0) (i64.const 0)))))",
+    ..Guest::EMPTY
+};
 
 fn rows(answer: &Value) -> impl Iterator<Item = &Value> {
     answer.as_array().into_iter().flatten()
@@ -20,7 +46,15 @@ fn a_run_with_contradicting_books_halts_and_leaves_a_report() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let venue = Venue::start(&["--seed", "7"]);
-    let launch = Launch::new(&venue, &data).modules(&["market_maker", "ema_cross"]);
+    let (module, file) = (
+        folder.path().join("far.wasm"),
+        folder.path().join("far.toml"),
+    );
+    FAR_ORDERS.write(&module);
+    std::fs::write(&file, CONFIG).unwrap();
+    let launch = Launch::new(&venue, &data)
+        .config(&file)
+        .set(&format!("strategy.0.module={}", module.display()));
     let mut instance = launch.env("WINDVANE_PLANTED", "books-contradict").start();
     instance.ready();
     let orders = instance.until("orders", &|orders| rows(orders).count() >= 2);
