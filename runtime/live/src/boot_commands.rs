@@ -16,7 +16,7 @@ use windvane_journal::Directory;
 use windvane_model::kill_switch::{StoredKillSwitch, StoredKillSwitches};
 
 const REASON: &str = "the operator commanded it while the run started";
-/// What is left to do after the answer.
+/// The work that remains after the answer.
 const PENDING: &str = "the run still starts: it sends no opening order. Own orders of an earlier process \
                        are cancelled, and positions of a flatten closed, once the venue answers; until \
                        then they are as that process left them";

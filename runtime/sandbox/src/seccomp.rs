@@ -163,7 +163,8 @@ fn of_modes(confinement: &Confinement) -> Result<Rules, NotApplied> {
     } else {
         system_calls::SET_USER_OR_GROUP | system_calls::OF_OTHER_USERS
     };
-    let create = u64::from(libc::O_CREAT.unsigned_abs());
+    // A file without a name can get one later.
+    let creating = [libc::O_CREAT, libc::O_TMPFILE].map(|flag| u64::from(flag.unsigned_abs()));
     let mut rules = Rules::new();
     for one in system_calls::SET_MODE {
         let bits = match one.creates {
@@ -173,10 +174,15 @@ fn of_modes(confinement: &Confinement) -> Result<Rules, NotApplied> {
         let each = (0..u64::BITS).map(|bit| 1 << bit);
         let mut of_call = Vec::new();
         for bit in each.filter(|bit| bits & bit != 0) {
-            let mut conditions = vec![(one.mode, SeccompCmpOp::MaskedEq(bit), bit)];
-            let creates = one.creates.into_iter();
-            conditions.extend(creates.map(|at| (at, SeccompCmpOp::MaskedEq(create), create)));
-            of_call.push(rule(&conditions)?);
+            let of_mode = (one.mode, SeccompCmpOp::MaskedEq(bit), bit);
+            let Some(flags) = one.creates else {
+                of_call.push(rule(&[of_mode])?);
+                continue;
+            };
+            for flag in creating {
+                let of_flags = (flags, SeccompCmpOp::MaskedEq(flag), flag);
+                of_call.push(rule(&[of_mode.clone(), of_flags])?);
+            }
         }
         rules.insert(one.call, of_call);
     }

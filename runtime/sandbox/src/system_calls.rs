@@ -113,7 +113,7 @@ pub(crate) struct ModeCall {
     pub(crate) call: c_long,
     /// Position of the mode in its arguments.
     pub(crate) mode: u8,
-    /// Position of its flags, if it creates a file only with one of them.
+    /// Position of its flags, if it creates a file only with `O_CREAT` or `O_TMPFILE`.
     pub(crate) creates: Option<u8>,
 }
 

@@ -208,6 +208,9 @@ fn a_confined_process_opens_no_file_to_others_and_changes_no_other_process() {
                 let mut options = fs::File::options();
                 options.write(true).create_new(true).mode(mode);
                 assert!(is_refused(options.open(folder.join("write/program"))));
+                let mut unnamed = fs::File::options();
+                unnamed.write(true).mode(mode).custom_flags(libc::O_TMPFILE);
+                assert!(is_refused(unnamed.open(folder.join("write"))));
             }
             assert!(is_refused(std::os::unix::fs::chown(&inside, None, Some(1))));
             let flags = rustix::fs::XattrFlags::empty();

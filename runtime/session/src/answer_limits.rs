@@ -46,7 +46,7 @@ impl AnswerLimit {
     }
 }
 
-/// What is left for each strategy.
+/// The rest of the limits of each strategy.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerLimits(Vec<Left>);
 
